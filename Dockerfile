@@ -7,8 +7,7 @@ RUN npm ci --ignore-scripts
 COPY server server
 COPY shared shared
 COPY client client
-RUN node server/package/pageClient.ts > server/web/pages/client.js && node server/package/migrated.ts \
-  && node server/package/serviceBundle.ts
+RUN node server/package/pageBuild.ts && node server/package/migrated.ts && node server/package/serviceBundle.ts
 
 FROM node:24-slim
 WORKDIR /app
@@ -20,7 +19,7 @@ COPY shared shared
 COPY client client
 COPY docs docs
 COPY README.md ./
-COPY --from=pages /app/server/web/pages/client.js server/web/pages/client.js
+COPY --from=pages /app/dist/pages dist/pages
 COPY --from=pages /app/server/database/embedded/migrated.tar.zst server/database/embedded/
 COPY --from=pages /app/dist/service dist/service
 RUN mkdir -m 700 /data && chown node /data

@@ -41,7 +41,14 @@ export function securityHeaders(): Record<string, string> {
     strictTransportSecurity: false,
     contentSecurityPolicy: {
       // Styles and fonts of our own files only; helmet's defaults allow inline styles and any host with TLS.
-      directives: { upgradeInsecureRequests: null, styleSrc: ["'self'"], fontSrc: ["'self'"] },
+      directives: {
+        upgradeInsecureRequests: null,
+        styleSrc: ["'self'"],
+        fontSrc: ["'self'"],
+        // Texts never become HTML or script, except where the page reads descriptions: `app/card/descriptionView.tsx`.
+        requireTrustedTypesFor: ["'script'"],
+        trustedTypes: ['deckhand'],
+      },
     },
   });
   middleware({} as IncomingMessage, response as unknown as ServerResponse, (error) => {

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { notFound, wrongMethod } from '../../shared/errors.ts';
 import { admitRequest } from './exchange.ts';
+import { sendErrorHeaders } from './headers.ts';
 import { isAllowedPreflight, sendPreflight } from './origins.ts';
 
 type Surface = {
@@ -11,9 +12,17 @@ type Surface = {
   rule: (request: FastifyRequest) => string;
 };
 
-/** An unknown path is a 404, before the body is read. */
-export function refuseUnknownPaths(scope: FastifyInstance): void {
-  scope.addHook('onRequest', ({ is404 }, _reply, done) => done(is404 ? noSuchPath() : undefined));
+/** An unknown path is a 404, before the body is read. A browser gets the page, if there is one. */
+export function refuseUnknownPaths(scope: FastifyInstance, page?: string): void {
+  scope.addHook('onRequest', (request, reply, done) => {
+    if (!request.is404) return done();
+    // A file that is unknown while versions change may be known a moment later.
+    reply.header('Cache-Control', 'no-store');
+    if (page !== undefined) reply.header('Vary', 'Accept');
+    if (page === undefined || !isOpenedInBrowser(request)) return done(noSuchPath());
+    sendErrorHeaders(reply, { reason: 'unknown_path' });
+    reply.code(404).type('text/html; charset=utf-8').send(page);
+  });
   // Never reached; it only makes the hooks run for unknown paths.
   scope.setNotFoundHandler((_request, reply) => reply.send());
 }
@@ -29,6 +38,12 @@ export function refuseUnknownRoutes(scope: FastifyInstance, surface: Surface): v
     throw isWrongPath ? noSuchPath() : refuseMethod(request, reply, surface);
   });
 }
+
+/** Paths for programs, which get JSON even if someone opens them in a browser. */
+const FOR_PROGRAMS = /^\/(api|trpc|mcp|health)(?![\w-])/;
+
+const isOpenedInBrowser = ({ method, url, headers }: FastifyRequest) =>
+  ['GET', 'HEAD'].includes(method) && !FOR_PROGRAMS.test(url) && (headers.accept ?? '').includes('text/html');
 
 const noSuchPath = () => notFound('There is no such path.', 'unknown_path');
 

@@ -4,7 +4,7 @@ import { build, type Plugin, type Rolldown } from 'vite';
 import { ROOT } from './tarball.ts';
 
 /** Of `package.json`, the bundle has nothing but the version. */
-const onlyVersion: Plugin = {
+export const onlyVersion: Plugin = {
   name: 'only-version',
   enforce: 'pre',
   transform: {
@@ -14,7 +14,7 @@ const onlyVersion: Plugin = {
 };
 
 /** The client and its dependencies as one module for browsers and Node, and the licences of the dependencies. */
-export async function bundleClient(entry: string): Promise<{ code: string; licences: string }> {
+export async function bundleClient(entry: string): Promise<{ code: string; licences: string; sources: string[] }> {
   const built = (await build({
     root: ROOT,
     configFile: false,
@@ -29,12 +29,20 @@ export async function bundleClient(entry: string): Promise<{ code: string; licen
     },
   })) as Rolldown.RolldownOutput[];
 
-  const chunks = built.flatMap(({ output }) => output.filter((part) => part.type === 'chunk'));
-  const modules = chunks.flatMap(({ moduleIds }) => moduleIds);
+  const chunks = chunksOf(built);
+  const sources = chunks.flatMap(({ moduleIds }) => moduleIds);
+  return { code: chunks.map(({ code }) => code).join('\n'), licences: await licencesOf(sources), sources };
+}
+
+export const chunksOf = (built: Rolldown.RolldownOutput[]) =>
+  built.flatMap(({ output }) => output.filter((part) => part.type === 'chunk'));
+
+/** The licences of the packages that these modules belong to. */
+export async function licencesOf(modules: string[]): Promise<string> {
   const packages = new Set(modules.flatMap((path) => path.match(/.*\/node_modules\/(?:@[^/]+\/)?[^/]+/) ?? []));
   const licences = [...packages].map(async (folder) => {
     const { name, version } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
     return `${name} ${version}\n\n${await readFile(join(folder, 'LICENSE'), 'utf8')}`;
   });
-  return { code: chunks.map(({ code }) => code).join('\n'), licences: (await Promise.all(licences)).join('\n\n') };
+  return (await Promise.all(licences)).join('\n\n');
 }

@@ -1,8 +1,9 @@
-import { chmod, copyFile, cp, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, cp } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { MIGRATED } from '../database/embedded/location.ts';
 import { makeMigrated } from '../database/snapshot.ts';
-import { printPageClient } from './pageClient.ts';
+import { BUILT } from '../web/built.ts';
+import { buildPages } from './pageBuild.ts';
 import { writePackageBundle } from './serviceBundle.ts';
 import { compile, packFromCommandLine, ROOT, readManifest, writeManifest } from './tarball.ts';
 
@@ -26,7 +27,8 @@ await packFromCommandLine('service', async ({ stage, contents }) => {
   );
   await copyOtherFiles(contents);
   await writePackageBundle(join(contents, 'dist/service'), contents);
-  await writeFile(join(contents, 'server/web/pages/client.js'), await printPageClient());
+  await buildPages();
+  await cp(BUILT, join(contents, relative(ROOT, BUILT)), { recursive: true });
   await chmod(join(contents, COMMAND_LINE), 0o755);
   // Opening the database lets only this user read new files; others may read the package.
   const mask = process.umask();
@@ -46,7 +48,7 @@ await packFromCommandLine('service', async ({ stage, contents }) => {
 
 /** Pages, guides and lists that the service reads; the compiled files are there already. */
 async function copyOtherFiles(contents: string): Promise<void> {
-  const filter = (path: string) => !path.endsWith('.ts');
+  const filter = (path: string) => !/\.tsx?$|\/server\/web\/app(\/|$)/.test(path);
   await cp(join(ROOT, 'server'), join(contents, 'server'), { recursive: true, force: false, filter });
   await cp(join(ROOT, 'docs'), join(contents, 'docs'), { recursive: true });
   await copyFile(join(ROOT, 'README.md'), join(contents, 'docs/README.md'));

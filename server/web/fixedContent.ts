@@ -5,15 +5,21 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { acceptsGzip, varyByEncoding } from '../http/compress.ts';
 
 /** Content that stays the same while the service runs: hashed and compressed once. */
-export type FixedContent = { type: string; plain: Buffer; compressed: Buffer; etag: string };
+export type FixedContent = { type: string; plain: Buffer; compressed: Buffer; etag: string; caching: string };
 
 const compress = promisify(gzip);
 
-export async function fixedContent(type: string, text: string): Promise<FixedContent> {
-  const plain = Buffer.from(text);
+/** What is named by its content never changes at its address. */
+export async function fixedContent(
+  type: string,
+  content: string | Buffer,
+  isNamedByContent = false,
+): Promise<FixedContent> {
+  const plain = Buffer.from(content);
   const hash = createHash('sha256').update(plain).digest('base64url');
   // A weak ETag, since it is the same with and without compression.
-  return { type, plain, compressed: await compress(plain, { level: 9 }), etag: `W/"${hash}"` };
+  const caching = isNamedByContent ? 'public, max-age=31536000, immutable' : 'no-cache';
+  return { type, plain, compressed: await compress(plain, { level: 9 }), etag: `W/"${hash}"`, caching };
 }
 
 /** Makes something at the first request, not during the start; a failure is not kept. */
@@ -30,9 +36,9 @@ export function madeOnce<Made>(make: () => Promise<Made>): () => Promise<Made> {
 
 /** Sends it compressed if the caller accepts that, or a 304 if the caller has it. */
 export function sendFixed(request: FastifyRequest, reply: FastifyReply, content: FixedContent): FastifyReply {
-  const { type, plain, compressed, etag } = content;
+  const { type, plain, compressed, etag, caching } = content;
   varyByEncoding(reply);
-  reply.headers({ ETag: etag, 'Cache-Control': 'no-cache' });
+  reply.headers({ ETag: etag, 'Cache-Control': caching });
   if (isKnown(request.headers['if-none-match'], etag)) return reply.code(304).send();
 
   reply.type(type);

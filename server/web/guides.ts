@@ -1,56 +1,68 @@
 import { readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename, extname, join } from 'node:path';
 import { type FixedContent, fixedContent, madeOnce } from './fixedContent.ts';
-import { escapeHtml, HTML, htmlPage } from './htmlPage.ts';
-import type { Rendered } from './markdown.ts';
+import { type Guide, guidePage, HOME, README, readersPage, SEARCH_INDEX } from './guidePage.ts';
+import { HTML } from './htmlPage.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const HOME = '/docs/guides';
 /** The address of the service in the files, except where a proxy needs the one that it listens on. */
 const EXAMPLE_ORIGIN = /(?<!proxy_pass )http:\/\/127\.0\.0\.1:3000\b/g;
+const PICTURES: Record<string, string> = { '.svg': 'image/svg+xml', '.png': 'image/png' };
 
-type Guide = Rendered & { file: string; address: string };
+type Page = { address: string; make: () => Promise<FixedContent> };
 
 /**
- * The README and the files of `docs/` as pages, with their pictures; none if these files are not installed. Examples show the
- * address of this service, which is known once requests arrive.
+ * The README and the files of `docs/` as pages, with their pictures, a page that says which guide is for whom, and the index of
+ * their search; none if these files are not installed. Examples show the address of this service, which is known once requests
+ * arrive.
  */
-export function guidePages(originOf: () => string): { address: string; make: () => Promise<FixedContent> }[] {
+export function guidePages(originOf: () => string): Page[] {
   const files = guideFiles();
+  if (!files.some(isIndex)) return [];
   const all = madeOnce(async () => {
     const origin = originOf();
-    return inReadingOrder(await Promise.all(files.filter(isMarkdown).map((file) => render(file, origin))));
+    return Promise.all(files.filter(isMarkdown).map((file) => render(file, origin)));
   });
 
-  return files.map((file) => ({
+  const pages = files.map((file) => ({
     address: addressOf(file),
-    make: madeOnce(async () => {
-      if (!isMarkdown(file)) return fixedContent('image/svg+xml', await read(file));
+    make: async () => {
+      const type = PICTURES[extname(file)];
+      if (type) return fixedContent(type, await readFile(join(ROOT, file)));
       const guides = await all();
-      const pages = guides.filter((guide) => guide.file === file).map((guide) => pageOf(guide, guides));
-      return fixedContent(HTML, pages.join(''));
-    }),
+      return fixedContent(HTML, guidePage(addressOf(file), guides));
+    },
   }));
+  const others = [
+    { address: HOME, make: async () => fixedContent(HTML, readersPage(await all())) },
+    { address: SEARCH_INDEX, make: async () => fixedContent(JSON_TYPE, JSON.stringify(indexOf(await all()))) },
+  ];
+  return [...pages, ...others].map(({ address, make }) => ({ address, make: madeOnce(make) }));
 }
+
+const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** In the package of the service, the README of the project is in `docs`, too. */
 function guideFiles(): string[] {
   const inRoot = readdirSync(ROOT);
-  const inDocs = inRoot.includes('docs') ? readdirSync(join(ROOT, 'docs')) : [];
+  const inDocs = inRoot.includes('docs') ? readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' }) : [];
   const index = inDocs.some(isIndex) ? [] : inRoot.filter(isIndex);
-  return [...index, ...inDocs.filter((name) => /\.(md|svg)$/.test(name)).map((name) => `docs/${name}`)];
+  return [
+    ...index,
+    ...inDocs.filter((name) => isMarkdown(name) || extname(name) in PICTURES).map((name) => `docs/${name}`),
+  ];
 }
 
 const isIndex = (file: string) => basename(file) === 'README.md';
 const isMarkdown = (file: string) => file.endsWith('.md');
-const read = (file: string) => readFile(join(ROOT, file), 'utf8');
-const addressOf = (file: string) => (isIndex(file) ? HOME : `${HOME}/${basename(file, '.md')}`);
+const addressOf = (file: string) => (isIndex(file) ? README : `${HOME}/${basename(file, '.md')}`);
 
 async function render(file: string, origin: string): Promise<Guide> {
-  const { renderMarkdown } = await import('./markdown.ts');
-  const source = (await read(file)).replaceAll(EXAMPLE_ORIGIN, () => origin);
-  return { ...renderMarkdown(source, (href) => linkTo(href, origin)), file, address: addressOf(file) };
+  const { renderMarkdown, sectionsOf } = await import('./markdown.ts');
+  const source = (await readFile(join(ROOT, file), 'utf8')).replaceAll(EXAMPLE_ORIGIN, () => origin);
+  const rendered = renderMarkdown(source, (href) => linkTo(href, origin));
+  return { ...rendered, sections: sectionsOf(rendered.html), address: addressOf(file) };
 }
 
 /** Links between the files, and to the service of the examples, lead to pages of this service; all others stay. */
@@ -62,32 +74,7 @@ function linkTo(href: string, origin: string): string {
   return anchor === undefined ? address : `${address}#${anchor}`;
 }
 
-/** The order in which the README links them. */
-function inReadingOrder(guides: Guide[]): Guide[] {
-  const index = guides.find(({ file }) => isIndex(file))?.html ?? '';
-  const placeOf = ({ address, file }: Guide) => (isIndex(file) ? -1 : index.lastIndexOf(`href="${address}"`));
-  return guides.toSorted((one, other) => placeOf(one) - placeOf(other));
-}
-
-function pageOf(guide: Guide, guides: Guide[]): string {
-  const body = `<a class="skip" href="#content">Skip to the content</a>
-<header class="bar">
-<button type="button" class="button quiet menu" aria-expanded="false" aria-controls="sidebar">Menu</button>
-<a class="brand" href="/">Deckhand</a>
-<nav aria-label="Pages"><a href="/docs">API</a><a href="${HOME}" aria-current="true">Guides</a></nav>
-</header>
-<div class="columns">
-<aside id="sidebar" class="sidebar"><nav aria-label="Guides"><ul>
-${guides.map((other) => entryOf(other, other === guide)).join('\n')}
-</ul></nav></aside>
-<main id="content" class="guide" tabindex="-1">
-${guide.html}</main>
-</div>`;
-  return htmlPage(isIndex(guide.file) ? 'Guides' : guide.title, body, { styles: ['docs.css'], scripts: ['guides.js'] });
-}
-
-function entryOf({ title, address, headings }: Guide, isCurrent: boolean): string {
-  if (!isCurrent) return `<li><a href="${address}">${escapeHtml(title)}</a></li>`;
-  const sections = headings.map(({ id, text }) => `<li><a href="#${id}">${escapeHtml(text)}</a></li>`);
-  return `<li><a href="${address}" aria-current="page">${escapeHtml(title)}</a><ul>${sections.join('')}</ul></li>`;
-}
+const indexOf = (guides: Guide[]) =>
+  guides.flatMap(({ title, address, sections }) =>
+    sections.map(({ id, heading, text }) => ({ href: `${address}#${id}`, guide: title, heading, text })),
+  );

@@ -4,10 +4,16 @@ type Additions = {
   /** Further files of the page, from `pages/`. */
   styles?: string[];
   scripts?: string[];
+  /** Further lines of the head, as HTML. */
+  head?: string[];
 };
 
 /** A page in the common look. The body is HTML. */
-export function htmlPage(title: string, body: string, { styles = [], scripts = [] }: Additions = {}): string {
+export function htmlPage(
+  title: string,
+  body: string,
+  { styles = [], scripts = [], head = [] }: Additions = {},
+): string {
   const links = ['pages.css', ...styles].map((file) => `<link rel="stylesheet" href="/pages/${file}">`);
   const modules = scripts.map((file) => `<script type="module" src="/pages/${file}"></script>`);
   return `<!doctype html>
@@ -18,7 +24,7 @@ export function htmlPage(title: string, body: string, { styles = [], scripts = [
 <meta name="color-scheme" content="light dark">
 <title>${escapeHtml(title)} · Deckhand</title>
 <link rel="icon" type="image/svg+xml" href="/pages/favicon.svg">
-${[...links, ...modules].join('\n')}
+${[...links, ...head, ...modules].join('\n')}
 </head>
 <body>
 ${body}

@@ -1,17 +1,19 @@
-import { execFile } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
-import { promisify } from 'node:util';
 import type { FastifyInstance } from 'fastify';
+import { notFound } from '../../shared/errors.ts';
 import { FILE_SCHEMA_NAME, templateFileSchema } from '../../shared/templateFile.ts';
 import type { Services } from '../api/services.ts';
 import { makeDemoUsers } from '../database/seed/demoUsers.ts';
 import { limitAddresses } from '../http/limitRequests.ts';
 import { refuseUnknownPaths } from '../http/unknownRoute.ts';
+import { appPage } from './appPage.ts';
+import { BUILT, BUILT_ADDRESS, readBuild } from './built.ts';
 import { type FixedContent, fixedContent, madeOnce, sendFixed } from './fixedContent.ts';
 import { guidePages } from './guides.ts';
 import { HTML } from './htmlPage.ts';
+import { NOT_FOUND_PAGE } from './notFoundPage.ts';
 
 const PAGES = join(import.meta.dirname, 'pages');
 
@@ -22,29 +24,34 @@ const TYPES: Record<string, string> = {
   '.css': 'text/css; charset=utf-8',
   '.js': JAVASCRIPT,
   '.svg': 'image/svg+xml',
+  '.txt': 'text/plain; charset=utf-8',
 };
 
 /** Pages with an address of their own; all other files are below `/pages/`. */
 const ADDRESSES: Record<string, string[]> = {
-  'start.html': ['/'],
   'api.html': ['/docs', '/docs/'],
   'favicon.svg': ['/pages/favicon.svg', '/favicon.ico'],
 };
 
-/** The start page, the API page, the guides, the OpenAPI document and the schema of template files. Unknown paths get their 404 here, too. */
+/** What the app shows at its addresses is decided in the browser: `app/address.ts`. */
+const APP_ADDRESSES = ['/', ...['/projects', '/account', '/admin'].flatMap((path) => [path, `${path}/*`])];
+
+/** The app, the API page, the guides, the OpenAPI document and the schema of template files. Unknown paths get their 404 here, too. */
 export async function pages(scope: FastifyInstance, { database, publicUrl, rateLimit }: Services): Promise<void> {
   limitAddresses(scope, rateLimit);
-  refuseUnknownPaths(scope);
+  refuseUnknownPaths(scope, NOT_FOUND_PAGE);
   const serve = (address: string, make: () => Promise<FixedContent>) =>
     scope.get(address, async (request, reply) => sendFixed(request, reply, await make()));
 
   // One route for each file: paths from callers never reach the file system.
-  const files = pageFiles();
-  for (const { file, type } of files) {
+  for (const { file, type } of pageFiles()) {
     const make = madeOnce(async () => fixedContent(type, await readFile(join(PAGES, file), 'utf8')));
     for (const address of ADDRESSES[file] ?? [`/pages/${file}`]) serve(address, make);
   }
-  if (!files.some(({ file }) => file === 'client.js')) serve('/pages/client.js', madeOnce(bundleClient));
+  const build = readBuild();
+  for (const { address, make } of builtFiles(build)) serve(address, make);
+  const app = madeOnce(async () => fixedContent(HTML, appPage(build)));
+  for (const address of APP_ADDRESSES) serve(address, app);
   for (const { address, make } of guidePages(() => publicUrl ?? scope.ownOrigin)) serve(address, make);
 
   const writeDocument = async () => {
@@ -70,9 +77,18 @@ const pageFiles = () =>
     return type ? [{ file, type }] : [];
   });
 
-/** The packed service has the client as a file. A checkout bundles it in a process of its own, since the bundler is large. */
-async function bundleClient(): Promise<FixedContent> {
-  const program = join(import.meta.dirname, '../package/pageClient.ts');
-  const { stdout } = await promisify(execFile)(process.execPath, [program]);
-  return fixedContent(JAVASCRIPT, stdout);
+/** Their names have a hash of their contents, except for that of the client, which others import. */
+function builtFiles(build: ReturnType<typeof readBuild>) {
+  const files = build ? [...build.files, ...build.before] : [];
+  return files.map((file) => {
+    const type = TYPES[extname(file)] ?? 'application/octet-stream';
+    const isNamedByContent = /-[\w-]{8}\.\w+$/.test(file);
+    const read = async () => fixedContent(type, await readFile(join(BUILT, file)).catch(refuseGone), isNamedByContent);
+    return { address: file === 'client.js' ? '/pages/client.js' : `${BUILT_ADDRESS}/${file}`, make: madeOnce(read) };
+  });
+}
+
+/** A later build has removed it. */
+function refuseGone(): never {
+  throw notFound('There is no such path.', 'unknown_path');
 }

@@ -2,17 +2,13 @@ import { element } from './dom.js';
 
 /** @import { Described } from './apiDocument.js' */
 
-/** Operations that delete or end something, or change many projects at once. */
-const NEEDS_CONFIRMATION =
-  /\/(delete|sync|push|remove|revoke|leave|rotate|rotate-self|rotate-secret|sign-out-everywhere|drop-second-factor|deprecate.*)$/;
-
 /**
- * Asks before such a request; resolves to whether it may be sent.
+ * Asks before a request that deletes or ends something, or changes many projects; resolves to whether it may be sent.
  * @param {Described} operation
  * @returns {Promise<boolean>}
  */
-export function confirmSending({ path, summary }) {
-  if (!NEEDS_CONFIRMATION.test(path)) return Promise.resolve(true);
+export function confirmSending({ summary, 'x-destructive': isDestructive }) {
+  if (!isDestructive) return Promise.resolve(true);
   return new Promise((resolve) => {
     /** @type {HTMLDialogElement} */
     const dialog = element(

@@ -1,3 +1,4 @@
+import { copyButton } from '../copy.js';
 import { element } from './dom.js';
 
 /** Texts, numbers, and words that all of the shown languages treat alike; enough to read code and JSON. */
@@ -20,3 +21,21 @@ export function codeBlock(code) {
   }
   return element('pre', { tabindex: '0' }, element('code', {}, ...parts, code.slice(end)));
 }
+
+/**
+ * Code with a bar above it, which says what it is and has the button to copy it.
+ * @param {string} label
+ * @param {string} code
+ */
+export const codeSample = (label, code) =>
+  element(
+    'div',
+    { class: 'sample' },
+    element(
+      'div',
+      { class: 'sample-bar' },
+      label,
+      copyButton(() => code),
+    ),
+    codeBlock(code),
+  );

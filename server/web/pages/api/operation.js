@@ -1,8 +1,9 @@
 import { copyButton } from '../copy.js';
-import { groupsOf, linkTo } from './apiDocument.js';
+import { areasOf, isSpecified, linkTo, SPECIFIED } from './apiDocument.js';
 import { element, inline, paragraphs } from './dom.js';
 import { codeBlock } from './highlight.js';
 import { fieldsOf, typeOf } from './schema.js';
+import { badgeOf } from './sidebar.js';
 import { tryIt } from './tryIt.js';
 
 /** @import { OpenApiDocument } from '../../../api/openapi/document.ts' */
@@ -14,14 +15,16 @@ import { tryIt } from './tryIt.js';
  * @param {Described} operation
  * @param {OpenApiDocument} document
  */
-export function operationView(operation, { components: { schemas, responses: shared } }) {
-  const { summary, path, description, tags, requestBody, responses, deprecated } = operation;
+export function operationView(operation, document) {
+  const { schemas, responses: shared } = document.components;
+  const { summary, path, description, requestBody, responses, deprecated } = operation;
   const body = requestBody?.content['application/json'].schema;
   const about = element(
     'div',
     {},
-    element('p', { class: 'hint' }, tags.join(', ')),
+    element('p', { class: 'hint' }, placeOf(operation, document)),
     element('h1', {}, summary, ...(deprecated ? [' ', element('small', { class: 'ending' }, 'deprecated')] : [])),
+    isSpecified(operation) ? element('p', { class: 'hint' }, badgeOf(), ` ${SPECIFIED}`) : undefined,
     element(
       'p',
       { class: 'path' },
@@ -37,8 +40,19 @@ export function operationView(operation, { components: { schemas, responses: sha
     ...Object.entries(responses).map(([status, response]) =>
       responseOf(status, resolved(response, /** @type {Described['responses']} */ (shared)), schemas),
     ),
+    reasonsOf(operation),
   );
   return element('div', { class: 'operation' }, about, tryIt(operation));
+}
+
+/**
+ * @param {Described} operation
+ * @param {OpenApiDocument} document
+ */
+function placeOf({ operationId }, document) {
+  const places = areasOf(document).flatMap(({ name, nouns }) => nouns.map((noun) => ({ area: name, ...noun })));
+  const place = places.find(({ operations }) => operations.some((one) => one.operationId === operationId));
+  return `${place?.area} · ${place?.name}`;
 }
 
 /** @param {Described} operation */
@@ -97,21 +111,30 @@ function responseOf(status, { description, content, headers = {} }, schemas) {
   return details;
 }
 
+/** @param {Described} operation */
+const reasonsOf = ({ 'x-error-reasons': reasons }) =>
+  element(
+    'details',
+    { class: 'status' },
+    element('summary', {}, 'Reasons of errors'),
+    element('p', { class: 'hint' }, ...inline(reasons.map((reason) => `\`${reason}\``).join(', '))),
+    element('p', {}, element('a', { href: '/docs/guides/errors#reasons' }, 'What they mean, and what to do')),
+  );
+
 /**
  * What the document says about the whole, and its areas.
  * @param {OpenApiDocument} document
  */
 export function introduction(document) {
   const { info } = document;
-  const areas = groupsOf(document).flatMap(({ name, areas }) => [
+  const areas = areasOf(document).flatMap(({ name, nouns }) => [
     element('h2', {}, name),
     element(
       'ul',
       { class: 'areas' },
-      ...areas.map((area) => {
-        const links = area.operations.map((operation) => element('a', { href: linkTo(operation) }, operation.summary));
-        return element('li', {}, element('h3', {}, area.name), element('p', {}, ...links));
-      }),
+      ...nouns.map((noun) =>
+        element('li', {}, element('h3', {}, noun.name), element('ul', {}, ...noun.operations.map(itemOf))),
+      ),
     ),
   ]);
   return element(
@@ -125,6 +148,16 @@ export function introduction(document) {
       element('a', { href: '/openapi.json' }, 'The OpenAPI document'),
       ' describes it for generators and tools.',
     ),
+    element('p', {}, badgeOf(), ` ${SPECIFIED}`),
     ...areas,
   );
 }
+
+/** @param {Described} operation */
+const itemOf = (operation) =>
+  element(
+    'li',
+    {},
+    element('a', { href: linkTo(operation) }, operation.summary),
+    ...(isSpecified(operation) ? [' ', badgeOf()] : []),
+  );

@@ -1,26 +1,21 @@
-import { copyButton } from '../copy.js';
 import { element } from './dom.js';
-import { codeBlock } from './highlight.js';
+import { codeSample } from './highlight.js';
 import { SAMPLES } from './samples.js';
 
 /** @import { ApiRequest } from './samples.js' */
 
 /** The language that was chosen last, also for other operations. */
-let chosen = SAMPLES[0];
+let [chosen] = SAMPLES;
 
 /** The request as code, with a choice of the language. */
 export function samplesOf() {
-  const code = element('div', { class: 'sample' });
+  const code = element('div', {});
   /** @type {() => ApiRequest} */
   let request;
 
   const show = () => {
     try {
-      const text = chosen?.write(request()) ?? '';
-      code.replaceChildren(
-        copyButton(() => text),
-        codeBlock(text),
-      );
+      code.replaceChildren(codeSample(chosen.name, chosen.write(request())));
     } catch {
       code.replaceChildren(element('p', { class: 'failure' }, 'The body is not valid JSON.'));
     }

@@ -15,7 +15,8 @@ import { literal, PHP, PYTHON, TYPESCRIPT } from './literal.js';
 
 /**
  * The samples read the token from the environment variable TOKEN, so that none is copied by accident.
- * @type {{ name: string, write: (request: ApiRequest) => string }[]}
+ * @typedef {{ name: string, write: (request: ApiRequest) => string }} Sample
+ * @type {[Sample, ...Sample[]]}
  */
 export const SAMPLES = [
   { name: 'curl', write: curl },

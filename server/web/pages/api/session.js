@@ -1,7 +1,7 @@
 import { reach } from '../reach.js';
 
 /**
- * The sign-in that all calls of the page use. It ends with the browser tab.
+ * The sign-in that all calls use, on this page and on the board, in all tabs.
  * @typedef {{ token: string, name: string, isSignedIn: boolean }} Session
  */
 
@@ -12,14 +12,26 @@ const listeners = new Map();
 
 /** @returns {Session | undefined} */
 export function currentSession() {
-  const kept = sessionStorage.getItem(KEY);
-  return kept === null ? undefined : JSON.parse(kept);
+  try {
+    return JSON.parse(localStorage.getItem(KEY) ?? '') ?? undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** @param {Session | undefined} session */
 export function keepSession(session) {
-  if (session) sessionStorage.setItem(KEY, JSON.stringify(session));
-  else sessionStorage.removeItem(KEY);
+  if (session) localStorage.setItem(KEY, JSON.stringify(session));
+  else localStorage.removeItem(KEY);
+  showSession();
+}
+
+// A sign-in or sign-out in another tab; without a key, all of the storage was cleared.
+globalThis.addEventListener?.('storage', ({ key }) => {
+  if (key === KEY || key === null) showSession();
+});
+
+function showSession() {
   for (const [place, show] of listeners) {
     if (place.isConnected) show();
     else listeners.delete(place);

@@ -105,7 +105,8 @@ function tokenForm(close) {
   const token = field('Token or API key', { type: 'password', autocomplete: 'off', required: true });
   const onsubmit = (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
-    keepSession({ token: token.input.value.trim(), name: 'With a token', isSignedIn: false });
+    const given = token.input.value.trim();
+    keepSession({ token: given, name: `With a token …${given.slice(-4)}`, isSignedIn: false });
     close();
   };
   const button = element('button', { class: 'button quiet' }, 'Use it');

@@ -1,10 +1,9 @@
-import { copyButton } from '../copy.js';
 import { reach } from '../reach.js';
 import { needsSignIn } from './apiDocument.js';
 import { confirmSending } from './confirmDialog.js';
 import { element, field, whileBusy } from './dom.js';
 import { keepTexts } from './drafts.js';
-import { codeBlock } from './highlight.js';
+import { codeSample } from './highlight.js';
 import { addressOf } from './samples.js';
 import { samplesOf } from './sampleTabs.js';
 import { currentSession, followSession } from './session.js';
@@ -54,7 +53,7 @@ export function tryIt(operation) {
     element('p', { class: 'send' }, element('button', { class: 'button' }, 'Send'), signInHint(operation)),
   );
   showSamples();
-  return element(
+  const column = element(
     'div',
     { class: 'try' },
     element('h2', {}, 'Try it'),
@@ -63,7 +62,19 @@ export function tryIt(operation) {
     element('h2', {}, 'Code'),
     samples.place,
   );
+  heights.observe(column);
+  return column;
 }
+
+/** The form stays in view while the page scrolls, unless it is higher than the window: its end would be out of reach. */
+function stickIfItFits() {
+  const column = /** @type {HTMLElement | null} */ (document.querySelector('.try'));
+  column?.classList.toggle('fits', column.offsetHeight < innerHeight - SPACE_AROUND);
+}
+
+const SPACE_AROUND = 110;
+const heights = new ResizeObserver(stickIfItFits);
+addEventListener('resize', stickIfItFits);
 
 /** @param {string} text */
 function bodyField(text) {
@@ -163,12 +174,7 @@ function responseView(response, text, milliseconds) {
   const status = element('strong', { class: response.ok ? 'good' : 'bad' }, String(response.status));
   return [
     element('p', {}, status, ` in ${milliseconds} ms`),
-    element(
-      'div',
-      { class: 'sample' },
-      copyButton(() => shown),
-      codeBlock(shown),
-    ),
+    codeSample('Response', shown),
     element('details', {}, element('summary', {}, 'Headers'), element('pre', { tabindex: '0' }, headers)),
   ];
 }

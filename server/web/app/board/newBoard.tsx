@@ -1,0 +1,30 @@
+import { useSignal } from '@preact/signals';
+import { go, projectAddress } from '../address.ts';
+import { Button, set } from '../parts/button.tsx';
+import { Dialog } from '../parts/dialog.tsx';
+import { Field, Form } from '../parts/form.tsx';
+import { inProject, project, readBoards } from '../project.ts';
+
+export function NewBoard() {
+  const isOpen = useSignal(false);
+  const create = async ({ title = '' }: Record<string, string>) => {
+    const { board } = await inProject().boards.create.mutate({ title });
+    isOpen.value = false;
+    await readBoards();
+    go(projectAddress(project.peek()?.id ?? 0, 'boards', board.id));
+  };
+  return (
+    <>
+      <Button as="link" onClick={set(isOpen, true)}>
+        New board
+      </Button>
+      {isOpen.value && (
+        <Dialog title="New board" onClose={set(isOpen, false)}>
+          <Form action="Create" onSubmit={create} onCancel={set(isOpen, false)}>
+            <Field label="Title" name="title" required maxLength={255} autocomplete="off" dir="auto" autofocus />
+          </Form>
+        </Dialog>
+      )}
+    </>
+  );
+}

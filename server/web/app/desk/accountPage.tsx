@@ -1,0 +1,111 @@
+import { account, readAccount } from '../account.ts';
+import { go, projectAddress } from '../address.ts';
+import { Hint } from '../parts/button.tsx';
+import { Field, Form } from '../parts/form.tsx';
+import { FormButton } from '../parts/formButton.tsx';
+import { usePages } from '../parts/loaded.tsx';
+import { say } from '../parts/message.tsx';
+import { Table } from '../parts/table.tsx';
+import { client } from '../service.ts';
+import { keepSession } from '../session.ts';
+import { asPage, DeskPage, Steps } from './operators.tsx';
+import { ProjectField } from './projectField.tsx';
+import { SecondFactor } from './secondFactor.tsx';
+
+type Invitation = Awaited<ReturnType<typeof client.account.listInvitations.query>>['invitations'][number];
+type Values = Record<string, string>;
+
+export const AccountPage = () => (
+  <DeskPage title={account.value?.name ?? ''}>
+    <Hint>{account.value?.email}</Hint>
+    <Invitations />
+    <h2>Default project</h2>
+    <Form action="Set as default" class="row" onSubmit={setDefaultProject}>
+      <ProjectField label="Deckhand opens with" value={account.value?.default_project_id} isOfAll />
+    </Form>
+    <h2>Password</h2>
+    <Form action="Change the password" onSubmit={changePassword}>
+      <Field label="Current password" name="password" type="password" autocomplete="current-password" required />
+      <Field
+        label="New password"
+        name="new_password"
+        type="password"
+        autocomplete="new-password"
+        minLength={8}
+        required
+      />
+      <RevokeKeys />
+    </Form>
+    <SecondFactor />
+    <h2>Sessions</h2>
+    <FormButton action="Sign out everywhere" onSubmit={signOutEverywhere} isDestructive>
+      <p>All your sessions end, this one included. No device is remembered any more.</p>
+      <RevokeKeys />
+    </FormButton>
+  </DeskPage>
+);
+
+const RevokeKeys = () => <Field label="Revoke all my API keys, too" name="revoke_keys" type="checkbox" />;
+
+async function setDefaultProject({ project_id }: Values): Promise<void> {
+  await client.account.setDefaultProject.mutate({ project_id: Number(project_id) });
+  await readAccount();
+  say('Deckhand now opens with this project.');
+}
+
+async function changePassword({ password = '', new_password = '', revoke_keys }: Values, form: HTMLFormElement) {
+  const changed = { password, new_password, revoke_keys: revoke_keys === 'on' };
+  const { token, keys_left } = await client.account.changePassword.mutate(changed);
+  keepSession({ token, name: account.peek()?.email ?? '', isSignedIn: true });
+  form.reset();
+  say(`Your password is changed, and all other sessions have ended. ${keysLeft(keys_left)}`);
+}
+
+async function signOutEverywhere({ revoke_keys }: Values): Promise<void> {
+  await client.account.signOutEverywhere.mutate({ revoke_keys: revoke_keys === 'on' });
+  keepSession(undefined);
+}
+
+const keysLeft = (count: number) =>
+  count === 0 ? 'No API key is left.' : `${count} API ${count === 1 ? 'key still works' : 'keys still work'}.`;
+
+function Invitations() {
+  const pages = usePages((cursor) => asPage(client.account.listInvitations.query({ limit: 50, cursor })), []);
+  const stepsOf = ({ id, project_id, project_name }: Invitation) => [
+    {
+      label: 'Accept',
+      run: async () => {
+        await client.account.acceptInvitation.mutate({ id });
+        await readAccount();
+        go(projectAddress(project_id));
+      },
+      done: `You are now a member of ${project_name}.`,
+    },
+    {
+      label: 'Decline',
+      run: async () => {
+        await client.account.declineInvitation.mutate({ id });
+        await Promise.all([readAccount(), pages.reload()]);
+      },
+      question: `The invitation to ${project_name} goes. Only an owner can invite you again.`,
+      isDestructive: true,
+      done: `You have declined the invitation to ${project_name}.`,
+    },
+  ];
+  return (
+    <>
+      <h2>Invitations</h2>
+      <Table
+        noun="invitations"
+        pages={pages}
+        columns={[
+          ['Project', ({ project_name, platform_name }) => `${project_name} (${platform_name})`],
+          ['Role', ({ role }) => role],
+          ['From', ({ invited_by_name }) => invited_by_name ?? 'the operator'],
+          ['', (row) => <Steps of={row.project_name} steps={stepsOf(row)} />],
+        ]}
+        none="No project invites you at the moment."
+      />
+    </>
+  );
+}

@@ -1,0 +1,2 @@
+/** Vite collects the styles; they export nothing. */
+declare module '*.css';
