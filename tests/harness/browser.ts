@@ -1,16 +1,8 @@
-import { existsSync } from 'node:fs';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll } from 'vitest';
+import { browserPath } from './browserPath.ts';
 
-/** The browser for tests of pages: `TEST_BROWSER`, or one of this machine. */
-const executablePath = [
-  process.env.TEST_BROWSER,
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-].find((path) => path !== undefined && existsSync(path));
-
-export const hasBrowser = executablePath !== undefined;
+export const hasBrowser = browserPath !== undefined;
 if (!hasBrowser) console.log('SKIPPED: the pages in a browser. No Chromium was found; TEST_BROWSER can name one.');
 
 let opened: Promise<Browser> | undefined;
@@ -18,7 +10,7 @@ let opened: Promise<Browser> | undefined;
 /** One browser for all suites of a worker; it ends with its process. */
 export function openBrowser(): Promise<Browser> {
   opened ??= chromium.launch({
-    executablePath,
+    executablePath: browserPath,
     args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
   });
   return opened;

@@ -1,4 +1,4 @@
-import { connect } from '../../server/database/connect.ts';
+import { connect, type Database } from '../../server/database/connect.ts';
 import { IN_MEMORY } from '../../server/database/embedded/location.ts';
 import { fillWithDemoData } from '../../server/database/seed/demo.ts';
 import { readSettings } from '../../server/runtime/env.ts';
@@ -6,7 +6,7 @@ import { migratedArchive } from './process.ts';
 import { givenService } from './service.ts';
 
 /** A service on new demo data, in memory. */
-export async function givenDemoService(): Promise<{ url: string; close: () => Promise<void> }> {
+export async function givenDemoService(): Promise<{ url: string; db: Database['db']; close: () => Promise<void> }> {
   const database = await connect(readSettings({ DATA_DIR: IN_MEMORY + (await migratedArchive()) }));
   await fillWithDemoData(database);
   const { url, app } = await givenService({}, { database });
@@ -14,5 +14,5 @@ export async function givenDemoService(): Promise<{ url: string; close: () => Pr
     await app.close();
     await database.close();
   };
-  return { url, close };
+  return { url, db: database.db, close };
 }

@@ -1,4 +1,7 @@
+import { buildPages } from '../../server/package/pageBuild.ts';
 import { makeBundle } from '../../server/package/serviceBundle.ts';
 
-/** Programs that tests start run from the bundle, as they do after `npm ci`, also after a source has changed. */
-export default makeBundle;
+/** Programs that tests start run from the bundle, and the page is built, as after `npm ci`, also after a source has changed. */
+export default async function makeBuilds(): Promise<void> {
+  await Promise.all([makeBundle(), buildPages()]);
+}

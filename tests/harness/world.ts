@@ -83,9 +83,13 @@ export async function givenWorld(service?: TestService): Promise<World> {
   return { project, otherProject, users, ...others, ...Object.fromEntries(callers) };
 }
 
-export async function givenProject({ tools = [] as string[], is_active = true } = {}): Promise<TestProject> {
+export async function givenProject({
+  name = 'A project',
+  tools = [] as string[],
+  is_active = true,
+} = {}): Promise<TestProject> {
   const platform_id = await insert('platforms', { name: 'A platform' });
-  const id = await insert('projects', { platform_id, name: 'A project', is_active });
+  const id = await insert('projects', { platform_id, name, is_active });
   for (const tool_key of tools) await insert('project_tools', { project_id: id, tool_key });
   return { id, platform_id };
 }

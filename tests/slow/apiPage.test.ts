@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { operationsOf } from '../../server/api/openapi/document.ts';
 import { findProcedure } from '../../server/api/procedures.ts';
 import { document } from '../../server/contract/violations.ts';
+import { axeFindings, LOOKS, showIn } from '../harness/axe.ts';
 import { hasBrowser, holdBack, isWiderThanScreen, pageForSuite } from '../harness/browser.ts';
 import { givenDemoService } from '../harness/demo.ts';
 import { givenService, testService } from '../harness/service.ts';
@@ -64,7 +65,7 @@ describe.skipIf(!hasBrowser)('the API page', () => {
     const { page } = opened;
     await page.setViewportSize(DESKTOP);
     await page.goto(`${url}/docs`);
-    await page.evaluate('sessionStorage.clear()');
+    await page.evaluate('localStorage.clear()');
     await page.goto('about:blank');
     await page.goto(`${url}/docs#/${operationId}`);
     await page.locator(operationId ? '.operation' : '.introduction').waitFor();
@@ -86,13 +87,31 @@ describe.skipIf(!hasBrowser)('the API page', () => {
 
     expect(await statusOf(page)).toBe('201');
     expect(await page.locator('.response').innerText()).toContain('"message": "Card created."');
-    await page.locator('#operations').getByRole('link', { name: 'List boards' }).click();
+    await page.locator('#listed').getByText('Boards', { exact: true }).click();
+    await page.locator('#listed').getByRole('link', { name: 'List boards' }).click();
     await page.getByRole('heading', { name: 'List boards' }).waitFor();
     await send(page).click();
     expect(await statusOf(page)).toBe('200');
     await page.getByText('Headers', { exact: true }).last().click();
     expect(await page.locator('.response').innerText()).toContain('x-ratelimit-remaining');
     expect(problems).toEqual([]);
+  });
+
+  it('has one session in all tabs: signed out in one is signed out in the others', async () => {
+    const { page } = await givenOperation(demo.url, 'boardsList');
+    await openDialog(page);
+    await page.getByRole('button', { name: 'Member', exact: true }).click();
+    await page.getByText('as member@demo.test').waitFor();
+
+    const opened = page.waitForEvent('popup');
+    await page.evaluate("window.open('/docs#/tagsList')");
+    const other = await opened;
+    await other.getByText('as member@demo.test').waitFor();
+    await other.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('button', { name: 'Sign in first' }).waitFor();
+    await other.close();
+
+    expect(await page.locator('#session').innerText()).toBe('Sign in');
   });
 
   it('marks a deprecated operation, also in the list', async () => {
@@ -106,7 +125,7 @@ describe.skipIf(!hasBrowser)('the API page', () => {
     expect(await page.locator('.operation').innerText()).toContain(
       'Deprecated since 2026-11-16; works until 2027-06-01.',
     );
-    expect(await page.locator('#operations s').allTextContents()).toEqual(['List tags']);
+    expect(await page.locator('#listed s').allTextContents()).toEqual(['List tags']);
     expect(problems).toEqual([]);
     procedure.deprecated = undefined;
   });
@@ -164,7 +183,7 @@ describe.skipIf(!hasBrowser)('the API page', () => {
     await body(page).press('Control+Enter');
 
     await page.locator('.response').getByText('The body is not JSON').waitFor();
-    expect(await page.locator('.sample').last().innerText()).toContain('not valid JSON');
+    expect(await page.locator('.try').innerText()).toContain('The body is not valid JSON.');
   });
 
   it('shows the request of the form as code', async () => {
@@ -184,9 +203,11 @@ describe.skipIf(!hasBrowser)('the API page', () => {
     const { page, problems } = await givenOperation(demo.url);
     const focused = () => page.evaluate('document.activeElement.id || document.activeElement.textContent');
 
-    expect(await page.locator('#operations h2').allInnerTexts()).toEqual(['Specified', 'Beyond the specification']);
-    expect(await page.locator('#operations summary').allInnerTexts()).toEqual(document.tags.map(({ name }) => name));
-    expect(await page.locator('#operations a').count()).toBe(operationsOf(document).length);
+    const areas = document.tags.slice(0, 5).map(({ name }) => name);
+    expect(await page.locator('#listed h2').allInnerTexts()).toEqual(areas);
+    expect(await page.locator('#listed a').count()).toBe(operationsOf(document).length);
+    expect(await page.locator('#listed .badge').count()).toBe(22);
+    expect(await page.locator('.introduction').innerText()).toContain('Fixed by the specification');
 
     await page.keyboard.press('Tab');
     expect(await focused()).toBe('Skip to the content');
@@ -195,16 +216,21 @@ describe.skipIf(!hasBrowser)('the API page', () => {
     await page.keyboard.press('/');
     expect(await focused()).toBe('search');
     await page.keyboard.type('snooze card');
-    expect(await page.locator('#operations a:visible').allInnerTexts()).toEqual(['Snooze a card']);
-    expect(await page.locator('#found').innerText()).toBe('1 found');
+    expect(await page.locator('#results a').first().innerText()).toBe('Snooze a card\nCards');
+    expect(await page.locator('#found').innerText()).toMatch(/^\d+ found$/);
     await page.keyboard.press('ArrowDown');
-    expect(await focused()).toBe('Snooze a card');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowUp');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Snooze a card' }).waitFor();
     expect(await focused()).toBe('content');
     await page.keyboard.press('/');
     await page.keyboard.press('Escape');
-    expect(await page.locator('#operations summary:visible').count()).toBe(document.tags.length);
+    expect(await page.locator('#listed').isVisible()).toBe(true);
+    await page.keyboard.type('code_required');
+    expect(await page.locator('#results a').first().innerText()).toBe('Sign in\nAuthentication · reason code_required');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor();
     expect(problems).toEqual([]);
   });
 
@@ -216,27 +242,42 @@ describe.skipIf(!hasBrowser)('the API page', () => {
     expect(await page.locator('#sidebar').isVisible()).toBe(false);
     await page.getByRole('button', { name: 'Menu' }).click();
     await page.locator('#search').fill('list tags');
-    await page.locator('#operations').getByRole('link', { name: 'List tags' }).click();
+    await page.locator('#results').getByRole('link', { name: 'List tags' }).click();
 
     await page.getByRole('heading', { name: 'List tags' }).waitFor();
     expect(await page.locator('#sidebar').isVisible()).toBe(false);
   });
 
-  it('is dark if the system is, and has a name for every field and button', async () => {
+  it('shows samples whole: nothing covers them, and a column that is higher than the window scrolls with the page', async () => {
+    const { page } = await givenOperation(demo.url, 'cardsCreate');
+    const column = page.locator('.try');
+    const positionOf = () => column.evaluate((place) => getComputedStyle(place).position);
+
+    await page.setViewportSize({ width: 1400, height: 2000 });
+    await expect.poll(positionOf).toBe('sticky');
+    await page.setViewportSize({ width: 1400, height: 500 });
+    await expect.poll(positionOf).toBe('static');
+    for (const width of [1400, 320]) {
+      await page.setViewportSize({ width, height: 700 });
+      const [bar, code] = await Promise.all(
+        ['.sample-bar', '.sample pre'].map((part) => page.locator(part).last().boundingBox()),
+      );
+      expect(code!.y).toBeGreaterThanOrEqual(bar!.y + bar!.height);
+    }
+  });
+
+  it('is clean for axe, in light and dark, wide and narrow', { timeout: 180_000 }, async () => {
+    for (const operation of ['', 'cardsCreate', 'boardsGet', 'rolloutsRollback']) {
+      const { page } = await givenOperation(demo.url, operation);
+      for (const look of LOOKS) {
+        await showIn(page, look);
+        expect([await axeFindings(page), await isWiderThanScreen(page)], operation).toEqual([[], false]);
+      }
+      await page.emulateMedia({ colorScheme: null });
+    }
     const { page } = await givenOperation(demo.url, 'boardsList');
-    const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor');
     await openDialog(page);
-
-    const light = await background();
-    await page.emulateMedia({ colorScheme: 'dark' });
-    const dark = await background();
-    await page.emulateMedia({ colorScheme: null });
-    const nameless = await page.evaluate(`[...document.querySelectorAll('input, textarea, button')]
-      .filter((one) => !(one.labels?.[0] ?? one).textContent.trim() && !one.ariaLabel)
-      .map((one) => one.outerHTML)`);
-
-    expect([light, dark]).toEqual(['rgb(247, 249, 250)', 'rgb(15, 23, 29)']);
-    expect(nameless).toEqual([]);
+    expect(await axeFindings(page)).toEqual([]);
   });
 
   /** A member at the form of an operation. */
@@ -246,7 +287,7 @@ describe.skipIf(!hasBrowser)('the API page', () => {
     const { page } = await openPage(url);
     await page.goto(`${url}/health/live`);
     const session = JSON.stringify({ token: asMember.token, name: 'Member', isSignedIn: false });
-    await page.evaluate((text) => sessionStorage.setItem('deckhand.session', text), session);
+    await page.evaluate((text) => localStorage.setItem('deckhand.session', text), session);
     await page.goto(`${url}/docs#/tagsCreate`);
     await page.locator('.operation').waitFor();
     return page;

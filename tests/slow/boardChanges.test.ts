@@ -3,236 +3,200 @@ import { describe, expect, it } from 'vitest';
 import { hasBrowser } from '../harness/browser.ts';
 import * as board from '../harness/startPage.ts';
 
-const { addCard, cardsIn, holdBackCall, inputOf, openBoard, signIn, tabOf, untilTold } = board;
-const NOT_SAVED = "Can't reach Deckhand. Your change was not saved.";
+const { addCard, button, cardOf, cardsIn, choose, dragOver, focused, holdBackCall, holdMove, inputOf, listOf } = board;
+const { pressOn, send, tabOf, untilMoved, untilTold, DOING, DONE, TO_DO } = board;
+const NOT_SAVED = 'Your change was not saved. The service could not be reached.';
 
-describe.skipIf(!hasBrowser)('changes on the start page', () => {
-  const givenStart = board.startPageForSuite();
-
-  /** A member looks at a board with three groups. */
-  const givenBoard = async () => {
-    const { page } = await givenStart();
-    await signIn(page, 'Member');
-    await openBoard(page, 'Launch plan');
-    return page;
-  };
-  const cardOf = (page: Page, title: string) => page.locator('.card', { hasText: title });
-  const focused = (page: Page) => page.evaluate<string>('document.activeElement.id');
-  const deleteCard = async (page: Page, title: string) => {
-    page.once('dialog', (dialog) => dialog.accept());
-    await page.getByRole('button', { name: `Delete ${title}` }).press('Enter');
-  };
+describe.skipIf(!hasBrowser)('changes on a board', () => {
+  const { givenBoard, open } = board.pageOfSuite();
+  const deleteCard = (page: Page, title: string) => choose(page, `Actions for ${title}`, 'Delete');
   const asStored = async (page: Page, group: string) => {
     await page.reload();
     await page.locator('.card').first().waitFor();
-    await openBoard(page, 'Launch plan');
     return cardsIn(page, group);
   };
+  /** Returns the idempotency keys of the calls. */
+  const loseAnswers = async (page: Page, procedure: string) => {
+    const keys: (string | undefined)[] = [];
+    await page.route(`**/trpc/*${procedure}*`, async (route) => {
+      keys.push(route.request().headers()['idempotency-key']);
+      await route.fetch();
+      await route.abort();
+    });
+    return keys;
+  };
 
-  it.each<[string, (page: Page, title: string) => Promise<void>]>([
-    ['a move with the keyboard', (page, title) => cardOf(page, title).press('Alt+ArrowDown')],
-    ['a move with the mouse', (page, title) => cardOf(page, title).dragTo(page.getByRole('list', { name: 'Done' }))],
-    ['a deletion', deleteCard],
-  ])('%s that never arrives is undone, and the page says so', async (change, make) => {
-    const page = await givenBoard();
-    const before = await cardsIn(page, 'To do');
-    await page.route('**/trpc/**', (route) => route.abort());
+  it('a card is added, moved with mouse and keyboard, deleted, and brought back; counts and focus are right', async () => {
+    const { page, problems } = await givenBoard();
+    const counts = () => page.locator('#boards [aria-current] .count, #content .count').allInnerTexts();
+    await expect.poll(counts).toEqual(['3', '3 cards', '3', '0', '0']);
 
-    await make(page, before[0]!);
+    await addCard(page, DONE, 'Chart');
+    await expect.poll(counts).toEqual(['4', '4 cards', '3', '0', '1']);
+    await cardOf(page, 'Rope').dragTo(cardOf(page, 'Chart'), { targetPosition: { x: 60, y: 4 } });
+    await untilMoved(page, 'Rope', DONE, '1 of 2');
+    expect(await cardsIn(page, DONE)).toEqual(['Rope', 'Chart']);
+    expect(await page.locator('.panel').count()).toBe(0);
 
-    await untilTold(page, NOT_SAVED);
-    expect(await cardsIn(page, 'To do')).toEqual(before);
-    if (change.endsWith('keyboard')) {
-      expect(await focused(page)).toBe(await cardOf(page, before[0]!).getAttribute('id'));
-    }
+    await pressOn(page, 'Rope', 'Alt+ArrowDown');
+    await untilMoved(page, 'Rope', DONE, '2 of 2');
+    await pressOn(page, 'Rope', 'Alt+ArrowLeft');
+    await untilMoved(page, 'Rope', DOING, '1 of 1');
+    expect(await focused(page)).toBe('Rope');
+    // Where there is no place to go to, the key does not leave the page, either.
+    await page.evaluate("addEventListener('keydown', (event) => { window.isKept = event.defaultPrevented; })");
+    const isKept = (key: string) => page.keyboard.press(key).then(() => page.evaluate('isKept'));
+    expect([await isKept('Alt+ArrowUp'), await isKept('Alt+ArrowDown')]).toEqual([true, true]);
+    expect(await isKept('ArrowDown')).toBe(false);
+    expect(await asStored(page, DOING)).toEqual(['Rope']);
+
+    await deleteCard(page, 'Anchor');
+    await untilTold(page, 'Deleted “Anchor”.');
+    await expect.poll(counts).toEqual(['3', '3 cards', '1', '1', '1']);
+    expect(await focused(page)).toBe('Sail');
+    await button(page, 'Undo').click();
+    await untilTold(page, '“Anchor” is back.');
+    expect(await asStored(page, TO_DO)).toEqual(['Anchor', 'Sail']);
+    expect(problems).toEqual([]);
   });
 
-  it('a refused move is undone, with the reason', async () => {
-    const { page } = await givenStart();
-    await signIn(page, 'Viewer');
-    const before = await cardsIn(page, 'Get started');
-    const move = await holdBackCall(page, 'cards.move');
-
-    await cardOf(page, before[0]!).press('Alt+ArrowDown');
-    await move.first;
-    expect((await cardsIn(page, 'Get started'))[1]).toBe(before[0]);
+  it.each<[string, (page: Page) => Promise<void>]>([
+    ['a move with the keyboard', (page) => pressOn(page, 'Rope', 'Alt+ArrowDown')],
+    ['a move to another group with the keyboard', (page) => pressOn(page, 'Rope', 'Alt+ArrowRight')],
+    ['a move with the mouse', (page) => cardOf(page, 'Rope').dragTo(listOf(page, DONE))],
+    ['a deletion', (page) => deleteCard(page, 'Rope')],
+  ])('%s that never arrives is taken back, and the page says so', async (change, make) => {
+    const { page } = await givenBoard();
     await page.route('**/trpc/**', (route) => route.abort());
+
+    await make(page);
+
+    await untilTold(page, NOT_SAVED);
+    expect(await cardsIn(page, TO_DO)).toEqual(['Rope', 'Anchor', 'Sail']);
+    if (change.endsWith('keyboard')) expect(await focused(page)).toBe('Rope');
+  });
+
+  it('a refused move is taken back, with the reason', async () => {
+    const { page, api, groups } = await givenBoard();
+    const move = await holdMove(page, 'Rope', 'Alt+ArrowRight');
+    expect(await cardsIn(page, DOING)).toEqual(['Rope']);
+
+    await api.groups.delete.mutate({ id: groups[1]! });
     move.release();
 
-    await untilTold(page, 'You can view this project but not change it.');
-    expect(await cardsIn(page, 'Get started')).toEqual(before);
+    await page.getByText(/^Your change was not saved\. .+ does not exist\.$/).waitFor();
+    await listOf(page, DOING).waitFor({ state: 'detached' });
+    expect(await cardsIn(page, TO_DO)).toEqual(['Rope', 'Anchor', 'Sail']);
   });
 
   it('a move whose answer is lost stays if the service has it', async () => {
-    const page = await givenBoard();
-    await addCard(page, 'To do', 'Arrived');
-    await page.route('**/trpc/*cards.move*', async (route) => {
-      await route.fetch();
-      await route.abort();
-    });
+    const { page } = await givenBoard();
+    await loseAnswers(page, 'cards.move');
 
-    await cardOf(page, 'Arrived').press('Alt+ArrowRight');
+    await pressOn(page, 'Rope', 'Alt+ArrowRight');
 
-    await untilTold(page, 'Moved “Arrived”.');
-    expect((await cardsIn(page, 'In progress')).at(-1)).toBe('Arrived');
+    await untilMoved(page, 'Rope', DOING, '1 of 1');
+    expect(await cardsIn(page, DOING)).toEqual(['Rope']);
+    expect(await page.locator('#failure').innerText()).toBe('');
   });
 
-  it('a move without any answer is undone, too', async () => {
-    const { page: shared } = await givenStart();
+  it('a move without any answer is taken back, too', async () => {
+    const { page: shared, path } = await givenBoard();
     // A clock can't be taken away from a page again.
-    const page = await shared.context().browser()!.newPage();
+    const page = await board.newBrowser(shared);
     await page.clock.install();
-    await page.goto(shared.url());
-    await signIn(page, 'Member');
-    await openBoard(page, 'Launch plan');
-    const before = await cardsIn(page, 'To do');
-    const move = await holdBackCall(page, 'cards.move');
+    await open(page, path);
 
-    await cardOf(page, before[0]!).press('Alt+ArrowDown');
-    await move.first;
+    await holdMove(page, 'Rope', 'Alt+ArrowDown');
     await page.clock.fastForward(15_000);
 
     await untilTold(page, NOT_SAVED);
-    expect(await cardsIn(page, 'To do')).toEqual(before);
-    await page.close();
+    expect(await cardsIn(page, TO_DO)).toEqual(['Rope', 'Anchor', 'Sail']);
   });
 
-  it('an answer does not disturb a drag', async () => {
-    const page = await givenBoard();
-    for (const title of ['Slow', 'Held']) await addCard(page, 'To do', title);
-    const move = await holdBackCall(page, 'cards.move');
-    await cardOf(page, 'Slow').press('Alt+ArrowRight');
-    await move.first;
+  it('Escape takes a drag back, and an answer does not disturb it', async () => {
+    const { page } = await givenBoard();
+    await dragOver(page, 'Rope', DONE);
+    expect(await cardsIn(page, DONE)).toEqual(['Rope']);
+    await page.keyboard.press('Escape');
+    await page.mouse.up();
+    expect(await cardsIn(page, TO_DO)).toEqual(['Rope', 'Anchor', 'Sail']);
 
-    await cardOf(page, 'Held').hover();
-    await page.mouse.down();
-    await page.getByRole('list', { name: 'Done' }).hover();
+    const move = await holdMove(page, 'Anchor', 'Alt+ArrowRight');
+    await dragOver(page, 'Sail', DONE);
     move.release();
-    await untilTold(page, 'Moved “Slow”.');
-    expect(await cardsIn(page, 'Done')).toContain('Held');
+    await untilMoved(page, 'Anchor', DOING, '1 of 1');
+    expect(await cardsIn(page, DONE)).toEqual(['Sail']);
     await page.mouse.up();
 
-    await untilTold(page, 'Moved “Held”.');
-    expect(await asStored(page, 'Done')).toContain('Held');
-    expect(await cardsIn(page, 'In progress')).toContain('Slow');
+    await untilMoved(page, 'Sail', DONE, '1 of 1');
+    expect(await asStored(page, DONE)).toEqual(['Sail']);
+    expect(await cardsIn(page, DOING)).toEqual(['Anchor']);
   });
 
-  it('Enter three times on a slow line makes one card', async () => {
-    const page = await givenBoard();
+  it('a card is made once: by Enter three times on a slow line, and again after a lost answer', async () => {
+    const { page } = await givenBoard();
     const create = await holdBackCall(page, 'cards.create');
-
-    await inputOf(page, 'Done').fill('Once');
+    await inputOf(page, DONE).fill('Once');
     for (let press = 0; press < 3; press++) await page.keyboard.press('Enter');
     await create.first;
-    expect(await page.locator('.add[aria-busy]').count()).toBe(1);
+    expect(await page.locator('.add[aria-busy=true]').count()).toBe(1);
     create.release();
-
     await untilTold(page, 'Added “Once”.');
     expect(create.count()).toBe(1);
-    expect((await asStored(page, 'Done')).filter((title) => title === 'Once')).toHaveLength(1);
-  });
-
-  it('keeps the text of a card whose answer is lost; sent again, it makes no second card', async () => {
-    const page = await givenBoard();
-    await page.route('**/trpc/*cards.create*', async (route) => {
-      await route.fetch();
-      await route.abort();
-    });
-
-    await inputOf(page, 'Done').fill('Sent twice');
-    await page.keyboard.press('Enter');
-    await untilTold(page, NOT_SAVED);
-    expect(await inputOf(page, 'Done').inputValue()).toBe('Sent twice');
     await page.unrouteAll();
+
+    const lost = await loseAnswers(page, 'cards.create');
+    await send(page, { [`Add a card to ${DONE}`]: 'Sent twice' });
+    await untilTold(page, NOT_SAVED);
+    expect(await inputOf(page, DONE).inputValue()).toBe('Sent twice');
+    await page.unrouteAll();
+    const sent = page.waitForRequest(/cards\.create/);
     await page.keyboard.press('Enter');
-
     await untilTold(page, 'Added “Sent twice”.');
-    expect(await inputOf(page, 'Done').inputValue()).toBe('');
-    expect((await cardsIn(page, 'Done')).filter((title) => title === 'Sent twice')).toHaveLength(1);
+
+    expect(new Set(lost)).toEqual(new Set([(await sent).headers()['idempotency-key']]));
+    expect(await inputOf(page, DONE).inputValue()).toBe('');
+    expect(await asStored(page, DONE)).toEqual(['Once', 'Sent twice']);
   });
 
-  it('every press of Alt+Down counts, however slow the line', async () => {
-    const page = await givenBoard();
-    for (const title of ['Fast 1', 'Fast 2', 'Fast 3', 'Fast 4']) await addCard(page, 'Done', title);
+  it('every key press counts, in its order, however slow the line', async () => {
+    const { page } = await givenBoard({ cards: ['Fast', 'Two', 'Three', 'Four'] });
     const move = await holdBackCall(page, 'cards.move');
+    const placeOfFast = async () => [(await cardsIn(page, TO_DO)).indexOf('Fast'), await focused(page)];
 
-    await cardOf(page, 'Fast 1').focus();
-    for (let press = 0; press < 3; press++) await page.keyboard.press('Alt+ArrowDown');
-    await move.first;
-    expect((await cardsIn(page, 'Done')).at(-1)).toBe('Fast 1');
-    move.release();
-
-    await untilTold(page, 'Moved “Fast 1”.');
-    expect(move.count()).toBe(2);
-    expect((await asStored(page, 'Done')).slice(-4)).toEqual(['Fast 2', 'Fast 3', 'Fast 4', 'Fast 1']);
-  });
-
-  it('sends moves of several cards in the order of the key presses', async () => {
-    const page = await givenBoard();
-    for (const title of ['Order 1', 'Order 2']) await addCard(page, 'Done', title);
-    const move = await holdBackCall(page, 'cards.move');
-
-    await cardOf(page, 'Order 1').press('Alt+ArrowLeft');
-    await cardOf(page, 'Order 2').press('Alt+ArrowLeft');
-    await cardOf(page, 'Order 1').press('Alt+ArrowDown');
+    await cardOf(page, 'Fast').locator('.title').focus();
+    for (let press = 1; press <= 3; press++) {
+      await page.keyboard.press('Alt+ArrowDown');
+      await expect.poll(placeOfFast).toEqual([press, 'Fast']);
+    }
+    await pressOn(page, 'Two', 'Alt+ArrowRight');
+    await pressOn(page, 'Three', 'Alt+ArrowRight');
+    await pressOn(page, 'Two', 'Alt+ArrowDown');
     await move.first;
     expect(move.count()).toBe(1);
     move.release();
 
-    await untilTold(page, 'Moved “Order 1”.');
-    expect((await asStored(page, 'In progress')).slice(-2)).toEqual(['Order 2', 'Order 1']);
+    await untilMoved(page, 'Two', DOING, '2 of 2');
+    expect(move.count()).toBe(5);
+    expect(await asStored(page, TO_DO)).toEqual(['Four', 'Fast']);
+    expect(await cardsIn(page, DOING)).toEqual(['Three', 'Two']);
   });
 
-  it('typed text, its selection and the focus stay while something else changes', async () => {
-    const page = await givenBoard();
-    await addCard(page, 'To do', 'Elsewhere');
-    const move = await holdBackCall(page, 'cards.move');
-    await cardOf(page, 'Elsewhere').press('Alt+ArrowRight');
+  it('typed text, its selection and the focus stay while something else changes, and the text on another board', async () => {
+    const { page, path } = await givenBoard();
+    const move = await holdMove(page, 'Rope', 'Alt+ArrowRight');
 
-    await inputOf(page, 'Done').fill('Half a sentence');
-    await inputOf(page, 'Done').evaluate((input: HTMLInputElement) => input.setSelectionRange(5, 7));
+    await inputOf(page, DONE).fill('Half a sentence');
+    await inputOf(page, DONE).evaluate((input: HTMLInputElement) => input.setSelectionRange(5, 7));
     move.release();
-    await untilTold(page, 'Moved “Elsewhere”.');
+    await untilMoved(page, 'Rope', DOING, '1 of 1');
 
     const selection = '((one) => [one.value, one.selectionStart, one.selectionEnd])(document.activeElement)';
     expect(await page.evaluate<unknown>(selection)).toEqual(['Half a sentence', 5, 7]);
-    await openBoard(page, 'Onboarding');
-    await openBoard(page, 'Launch plan');
-    expect(await inputOf(page, 'Done').inputValue()).toBe('Half a sentence');
-  });
-
-  it('after each change the tab has the number of cards; after a deletion the next card has the focus', async () => {
-    const page = await givenBoard();
-    const count = async () => Number(/\d+/.exec(await tabOf(page, 'Launch plan').innerText())?.[0]);
-    const before = await count();
-
-    for (const title of ['Counted', 'Next']) await addCard(page, 'To do', title);
-    expect(await count()).toBe(before + 2);
-    for (const title of ['Counted', 'Next']) {
-      await cardOf(page, title).press('Alt+ArrowRight');
-      await untilTold(page, `Moved “${title}”.`);
-    }
-    expect(await count()).toBe(before + 2);
-    await deleteCard(page, 'Counted');
-    await untilTold(page, 'Deleted “Counted”.');
-    expect(await count()).toBe(before + 1);
-    expect(await focused(page)).toBe(await cardOf(page, 'Next').getAttribute('id'));
-  });
-
-  it('Alt and an arrow never leaves the page while a card has the focus', async () => {
-    const page = await givenBoard();
-    await page.evaluate(
-      `addEventListener('keydown', (event) => { document.body.dataset.isKept = event.defaultPrevented; })`,
-    );
-    const isKept = async (key: string) => {
-      await page.keyboard.press(key);
-      return page.evaluate('document.body.dataset.isKept');
-    };
-
-    await page.getByRole('list', { name: 'To do' }).locator('.card').first().focus();
-
-    expect([await isKept('Alt+ArrowLeft'), await isKept('Alt+ArrowUp')]).toEqual(['true', 'true']);
-    expect(await isKept('ArrowDown')).toBe('false');
-    expect(await page.locator('#calls').getByText('cards.move').count()).toBe(0);
+    await tabOf(page, 'Onboarding').click();
+    await listOf(page, 'Go further').waitFor();
+    await page.locator(`#boards a[href="${path}"]`).click();
+    expect(await inputOf(page, DONE).inputValue()).toBe('Half a sentence');
   });
 });

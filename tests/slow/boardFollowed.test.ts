@@ -1,131 +1,108 @@
 import type { Page } from 'playwright-core';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { hasBrowser } from '../harness/browser.ts';
 import * as board from '../harness/startPage.ts';
 
-const { addCard, cardsIn, inputOf, openBoard, signIn, untilTold } = board;
+const { addCard, cardOf, cardsIn, dragOver, focused, listOf, pressOn, untilMoved } = board;
+const { DOING, DONE, TO_DO } = board;
 
 describe.skipIf(!hasBrowser)('a board that others change', () => {
-  const givenStart = board.startPageForSuite();
-
-  /** Two members look at the same board. */
-  const givenTwo = async ({ prepare = async (_: Page) => {} } = {}) => {
-    const { page: one, problems } = await givenStart();
-    const other = await one.context().browser()!.newPage();
-    onTestFinished(() => other.close());
-    await prepare(other);
-    await other.goto(one.url());
-    for (const page of [one, other]) {
-      await signIn(page, 'Member');
-      await openBoard(page, 'Launch plan');
-    }
-    return { one, other, problems };
+  const { givenBoard, clientOf, open } = board.pageOfSuite();
+  /** Two people look at the same board, in two browsers. */
+  const givenTwo = async () => {
+    const given = await givenBoard();
+    const other = await board.newBrowser(given.page);
+    await open(other, given.path, 'Owner');
+    return { ...given, one: given.page, other };
   };
-  const cardIn = (page: Page, group: string, title: string) =>
-    page.getByRole('list', { name: group }).locator('.card', { hasText: title });
-  const readsOf = (page: Page) => page.locator('#calls').getByText('boards.get').count();
+  const cardIn = (page: Page, group: string, title: string) => listOf(page, group).getByText(title, { exact: true });
 
-  it('shows a card that was added, moved and deleted in another tab, and keeps its own focus', async () => {
+  it('shows what another person adds, moves, renames and deletes, and keeps its own focus', async () => {
     const { one, other, problems } = await givenTwo();
-    await cardIn(one, 'To do', '').first().focus();
-    const focused = await one.evaluate<string>('document.activeElement.id');
+    await cardOf(one, 'Anchor').locator('.title').focus();
 
-    await addCard(other, 'To do', 'From afar');
-    await cardIn(one, 'To do', 'From afar').waitFor();
-    await cardIn(other, 'To do', 'From afar').press('Alt+ArrowRight');
-    await cardIn(one, 'In progress', 'From afar').waitFor();
-    expect(await cardsIn(one, 'To do')).not.toContain('From afar');
-    other.once('dialog', (dialog) => dialog.accept());
-    await other.getByRole('button', { name: 'Delete From afar' }).press('Enter');
-    await cardIn(one, 'In progress', 'From afar').waitFor({ state: 'detached' });
+    await addCard(other, TO_DO, 'From afar');
+    await cardIn(one, TO_DO, 'From afar').waitFor();
+    await pressOn(other, 'From afar', 'Alt+ArrowRight');
+    await cardIn(one, DOING, 'From afar').waitFor();
+    expect(await cardsIn(one, TO_DO)).toEqual(['Rope', 'Anchor', 'Sail']);
+    await board.choose(other, 'Actions for From afar', 'Delete');
+    await cardOf(one, 'From afar').waitFor({ state: 'detached' });
+    await other.locator('.editable', { hasText: DOING }).click();
+    await board.send(other, { 'Title of the group': 'Under way' });
+    await listOf(one, 'Under way').waitFor();
+    await other.getByRole('button', { name: 'New board' }).click();
+    await board.send(board.dialog(other, 'New board'), { Title: 'From the shore' });
+    await board.tabOf(one, 'From the shore').waitFor();
 
-    expect(await one.evaluate<string>('document.activeElement.id')).toBe(focused);
+    expect(await focused(one)).toBe('Anchor');
     expect(problems).toEqual([]);
   });
 
-  it('reads the board once after an own change', async () => {
-    const { one, other } = await givenTwo();
-    const before = await readsOf(one);
+  it('reads the board once after an own change, and again if somebody else used its request id', async () => {
+    const { one, other, groups } = await givenTwo();
+    const reads = () => board.callsOf(one, 'boards.get');
+    const before = await reads();
+    const sent = one.waitForRequest(/cards\.create/);
 
-    await addCard(one, 'Done', 'My own');
-    await cardIn(other, 'Done', 'My own').waitFor();
-    expect(await readsOf(one)).toBe(before + 1);
-    await addCard(other, 'Done', 'Not mine');
-    await cardIn(one, 'Done', 'Not mine').waitFor();
+    await addCard(one, DONE, 'My own');
+    await cardIn(other, DONE, 'My own').waitFor();
+    expect(await reads()).toBe(before + 1);
+    const id = (await sent).headers()['x-request-id']!;
+    const withId: typeof fetch = (address, { headers, ...init } = {}) =>
+      fetch(address, { ...init, headers: { ...(headers as Record<string, string>), 'x-request-id': id } });
+    const api = clientOf('Owner', { fetch: withId });
+    await api.cards.create.mutate({ title: 'Not mine', group_id: groups[2]! });
+    await cardIn(one, DONE, 'Not mine').waitFor();
 
-    expect(await readsOf(one)).toBe(before + 2);
-  });
-
-  it('shows what somebody else changed with the request id of an own change', async () => {
-    const { one } = await givenTwo();
-    const sent = one.waitForRequest((request) => request.url().includes('cards.create'));
-    await addCard(one, 'Done', 'My own id');
-    const id = (await (await sent).headerValue('x-request-id'))!;
-    const post = async (path: string, input: object, headers: Record<string, string> = {}) =>
-      (await one.request.post(new URL(path, one.url()).href, { data: input, headers })).json();
-    const { data } = await post('/api/v1/authenticate', { email: 'owner@demo.test', password: 'demo-password' });
-    const headers = { authorization: `Bearer ${data.token}`, 'x-request-id': id };
-    const { data: list } = await post('/api/services/operations/v1/operations/cards/list', { limit: 200 }, headers);
-    const { group_id } = list.cards.find(({ title }: { title: string }) => title === 'My own id');
-
-    await post('/api/services/operations/v1/operations/cards/create', { title: 'With this id', group_id }, headers);
-
-    await cardIn(one, 'Done', 'With this id').waitFor();
+    expect(await reads()).toBe(before + 2);
   });
 
   it('waits for the end of a drag', async () => {
     const { one, other } = await givenTwo();
-    await addCard(one, 'To do', 'Held');
-    await cardIn(one, 'To do', 'Held').hover();
-    await one.mouse.down();
-    await one.getByRole('list', { name: 'Done' }).hover();
+    await dragOver(one, 'Rope', DONE);
 
-    const event = one.waitForEvent('request', (request) => request.url().includes('boards.get'));
-    await addCard(other, 'To do', 'During the drag');
-    expect(await cardsIn(one, 'To do')).not.toContain('During the drag');
-    expect(await cardsIn(one, 'Done')).toContain('Held');
+    const read = one.waitForResponse(/boards\.get/);
+    await addCard(other, TO_DO, 'During the drag');
+    await (await read).finished();
+    expect(await cardsIn(one, TO_DO)).toEqual(['Anchor', 'Sail']);
+    expect(await cardsIn(one, DONE)).toEqual(['Rope']);
     await one.mouse.up();
 
-    await event;
-    await cardIn(one, 'To do', 'During the drag').waitFor();
-    await untilTold(one, 'Moved “Held”.');
-    await cardIn(other, 'Done', 'Held').waitFor();
+    await untilMoved(one, 'Rope', DONE, '1 of 1');
+    await cardIn(one, TO_DO, 'During the drag').waitFor();
+    await cardIn(other, DONE, 'Rope').waitFor();
   });
 
   it('a tab that was hidden catches up when it is visible again', async () => {
     const { one, other } = await givenTwo();
-    const show = (isShown: boolean) =>
-      one.evaluate(
-        `Object.defineProperty(document, 'hidden', { value: ${!isShown}, configurable: true });
-        document.dispatchEvent(new Event('visibilitychange'))`,
-      );
+    const show = async (isShown: boolean) => {
+      await one.evaluate(`Object.defineProperty(document, 'hidden', { value: ${!isShown}, configurable: true })`);
+      await one.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
+    };
     const ended = one.waitForEvent('requestfailed', (request) => request.url().includes('events.follow'));
     await show(false);
     await ended;
 
-    await addCard(other, 'Done', 'Unseen');
-    expect(await cardsIn(one, 'Done')).not.toContain('Unseen');
+    await addCard(other, DONE, 'Unseen');
+    expect(await cardsIn(one, DONE)).toEqual([]);
     await show(true);
-    await cardIn(one, 'Done', 'Unseen').waitFor();
-    await addCard(other, 'Done', 'Seen');
+    await cardIn(one, DONE, 'Unseen').waitFor();
+    await addCard(other, DONE, 'Seen');
 
-    await cardIn(one, 'Done', 'Seen').waitFor();
+    await cardIn(one, DONE, 'Seen').waitFor();
   });
 
   it('works without a stream', async () => {
-    const refused: Promise<unknown>[] = [];
-    const { one, other } = await givenTwo({
-      prepare: async (page) => {
-        await page.route('**/trpc/events.follow*', (route) => route.abort());
-        refused.push(page.waitForEvent('requestfailed', (request) => request.url().includes('events.follow')));
-      },
-    });
-    await Promise.all(refused);
+    const { page } = await givenBoard();
+    await page.route('**/trpc/events.follow*', (route) => route.abort());
+    const refused = page.waitForEvent('requestfailed', (request) => request.url().includes('events.follow'));
+    await page.reload();
+    await refused;
 
-    await addCard(other, 'Done', 'Without a stream');
+    await addCard(page, DONE, 'Without a stream');
 
-    await cardIn(one, 'Done', 'Without a stream').waitFor();
-    expect(await inputOf(other, 'Done').inputValue()).toBe('');
-    expect(await other.locator('#message').innerText()).toBe('Added “Without a stream”.');
+    expect(await cardsIn(page, DONE)).toEqual(['Without a stream']);
+    expect(await board.inputOf(page, DONE).inputValue()).toBe('');
   });
 });

@@ -1,327 +1,358 @@
+import { sql } from 'kysely';
 import type { Page } from 'playwright-core';
-import { describe, expect, it } from 'vitest';
-import { createClient } from '../../client/client.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { query } from '../../server/database/query.ts';
 import { hasBrowser, isWiderThanScreen, PHONE } from '../harness/browser.ts';
 import { testService } from '../harness/service.ts';
 import * as board from '../harness/startPage.ts';
 
-const { cardsIn, holdBackCall, inputOf, openBoard, signIn, tabOf, untilTold } = board;
+const { addCard, button, cardOf, cardsIn, choose, dialog, groupsOf, holdBackCall, holdMove, inputOf, listOf } = board;
+const { newBrowser, pressOn, send, tabOf, untilMoved, untilTold, DOING, DONE, TO_DO } = board;
+const UNREACHABLE = 'The service could not be reached.';
 
-describe.skipIf(!hasBrowser)('the start page', () => {
-  const givenStart = board.startPageForSuite();
-  const callsOf = (page: Page, procedure: string) => page.locator('#calls').getByText(procedure).count();
-  const memberButton = (page: Page) => page.getByRole('button', { name: 'Member', exact: true });
+describe.skipIf(!hasBrowser)('the page', () => {
+  const { givenStart, givenBoard, clientOf, open, db } = board.pageOfSuite();
+  const pathOf = (page: Page) => page.evaluate<string>('location.pathname + location.search');
+  const panelOf = (page: Page, title: string) => page.getByRole('complementary', { name: `Card ${title}` });
+  const countsOf = (page: Page) => page.locator('#content .count').allInnerTexts();
+  const many = (count: number) => Array.from({ length: count }, (_, at) => `Card ${at + 1}`);
+  const signOut = (page: Page) => choose(page, 'Account of Member', 'Sign out');
 
-  it('shows a board after one click and the calls that it made, and nothing of them after signing out', async () => {
-    const { page, problems } = await givenStart();
-
-    await signIn(page, 'Member');
-
-    expect(await page.locator('.group h3').allInnerTexts()).toEqual(['Get started', 'Go further']);
-    const calls = await page.locator('#calls pre').allInnerTexts();
+  it('lists the calls that it made; after signing out it sends and shows nothing, also not to the next user', async () => {
+    const { page } = await givenBoard();
+    await page.getByText('Calls', { exact: true }).click();
+    const calls = await page.locator('.calls code').allInnerTexts();
     expect(calls).toContain('await client.account.whoAmI.query();');
-    expect(calls).toContain('await client.as({ projectId: 1 }).boards.list.query();');
-    expect(await page.locator('#calls').getByRole('button', { name: 'Copy' }).count()).toBe(calls.length);
+    expect(calls).toContain('await client.as({"projectId":1}).boards.list.query();');
+    const move = await holdMove(page, 'Rope', 'Alt+ArrowDown');
+    await pressOn(page, 'Sail', 'Alt+ArrowRight');
 
-    await page.getByRole('button', { name: 'Sign out' }).click();
-    await memberButton(page).waitFor();
-    expect(await page.locator('.card, #calls li').count()).toBe(0);
+    await signOut(page);
+    await button(page, 'Open the demo board').waitFor();
+    expect(await page.locator('.card, .calls li, .messages p').count()).toBe(0);
+    expect(await page.evaluate('localStorage.length')).toBe(0);
+    await button(page, 'Owner').click();
+    await cardOf(page, 'Rope').waitFor();
+    move.release();
+    await addCard(page, DONE, 'Afterwards');
+
+    expect(move.count()).toBe(1);
+    expect(await page.locator('.messages span').allInnerTexts()).toEqual(['Added “Afterwards”.']);
+    expect(await page.locator('.calls').getByText('cards.move').count()).toBe(0);
+  });
+
+  it('has a form where there is no demo data, which says why it failed and keeps what was typed', async () => {
+    const { page } = await givenStart({ url: (await testService()).url });
+    const form = page.locator('main form');
+
+    await send(form, { 'E-mail address': 'me@harbor.test', Password: 'wrong' });
+    await form.locator('.failure', { hasText: 'password' }).waitFor();
+    await page.route('**/trpc/auth.authenticate*', (route) => route.abort());
+    await send(form, { Password: 'right' });
+    await form.getByRole('alert').getByText(UNREACHABLE).waitFor();
+
+    expect(await form.getByLabel('E-mail address').inputValue()).toBe('me@harbor.test');
+    expect(await button(page, 'Open the demo board').count()).toBe(0);
+  });
+
+  it('offers a viewer nothing that would be refused', async () => {
+    const { page, problems } = await givenBoard({ as: 'Viewer' });
+
+    const offered = page.locator('#content :is(button, input, select)');
+    const names = await offered.evaluateAll((all) => all.map((one) => one.ariaLabel ?? one.textContent));
+    expect(names).toEqual(['Find cards', 'Owner', 'Tag', 'Status', 'Due']);
+    expect(await page.locator('#sidebar', { hasText: /New board|Trash|Webhooks/ }).count()).toBe(0);
+
+    await pressOn(page, 'Rope', 'Alt+ArrowRight');
+    await cardOf(page, 'Rope').dragTo(listOf(page, DONE));
+    expect(await cardsIn(page, TO_DO)).toEqual(['Rope', 'Anchor', 'Sail']);
+    await cardOf(page, 'Rope').click();
+    await panelOf(page, 'Rope').waitFor();
     expect(problems).toEqual([]);
   });
 
-  it('adds a card, moves it with mouse and keyboard, and deletes it only if that is confirmed', async () => {
-    const { page, problems } = await givenStart();
-    await signIn(page, 'Member');
-    await openBoard(page, 'Launch plan');
-    const [from, to] = (await page.locator('.group h3').allInnerTexts()) as [string, string];
-    const card = page.locator('.card', { hasText: 'Dragged' });
+  it('its address leads to the same board, card and filter: after a reload, for others, and back', async () => {
+    const { page, path, ...given } = await givenBoard();
+    expect(await page.title()).toBe(`${given.board.title} · Harbor Website · Deckhand`);
+    await page.getByLabel('Find cards').fill('an');
+    await expect.poll(() => cardsIn(page, TO_DO)).toEqual(['Anchor']);
+    expect(await page.locator('.group .count').allInnerTexts()).toEqual(['1 of 3', '0', '0']);
+    await cardOf(page, 'Anchor').click();
+    await panelOf(page, 'Anchor').waitFor();
+    expect(await pathOf(page)).toMatch(new RegExp(`^${path}/cards/\\d+\\?text=an$`));
+    expect(await page.title()).toBe('Anchor · Harbor Website · Deckhand');
 
-    await board.addCard(page, from, 'Dragged');
-    expect((await cardsIn(page, from)).at(-1)).toBe('Dragged');
-
-    const first = page.getByRole('list', { name: to }).locator('.card').first();
-    await card.dragTo(first, { targetPosition: { x: 60, y: 4 } });
-    await untilTold(page, 'Moved “Dragged”.');
-    expect((await cardsIn(page, to))[0]).toBe('Dragged');
-
-    await card.press('Alt+ArrowDown');
-    await page.locator('#calls').getByText('position: 2').waitFor();
-    expect((await cardsIn(page, to))[1]).toBe('Dragged');
+    const other = await newBrowser(page);
+    await other.goto(page.url());
+    await button(other, 'Viewer').click();
     await page.reload();
-    await page.locator('.card').first().waitFor();
-    await openBoard(page, 'Launch plan');
-    expect((await cardsIn(page, to))[1]).toBe('Dragged');
+    for (const one of [page, other]) {
+      await panelOf(one, 'Anchor').waitFor();
+      await expect.poll(() => cardsIn(one, TO_DO)).toEqual(['Anchor']);
+      expect(await one.getByLabel('Find cards').inputValue()).toBe('an');
+    }
 
-    page.once('dialog', (dialog) => dialog.dismiss());
-    await page.getByRole('button', { name: 'Delete Dragged' }).click();
-    expect(await callsOf(page, 'cards.delete')).toBe(0);
-    page.once('dialog', (dialog) => dialog.accept());
-    await page.getByRole('button', { name: 'Delete Dragged' }).click();
-    await untilTold(page, 'Deleted “Dragged”.');
-    expect(await cardsIn(page, to)).not.toContain('Dragged');
-    expect(problems).toEqual([]);
+    await page.goBack();
+    await panelOf(page, 'Anchor').waitFor({ state: 'detached' });
+    await button(page, 'Clear').click();
+    await expect.poll(() => cardsIn(page, TO_DO)).toEqual(['Rope', 'Anchor', 'Sail']);
+    expect(await pathOf(page)).toBe(path);
+    await page.goto(new URL('/projects/1/boards/999999', page.url()).href);
+    await page.getByRole('heading', { name: "This board can't be shown" }).waitFor();
+    await page.goto(new URL('/projects/3', page.url()).href);
+    await page.getByText('There is no such project, or you are not a member of it.').waitFor();
   });
 
-  it('shows cards that are in no group in a last column, from where they can be moved', async () => {
-    const { page, problems } = await givenStart();
-    await signIn(page, 'Member');
-    const member = { email: 'member@demo.test', password: 'demo-password' };
-    await createClient({ url: new URL(page.url()).origin, signIn: member }).cards.create.mutate({ title: 'Loose' });
-    await openBoard(page, 'Launch plan');
-    expect((await page.locator('.group h3').allInnerTexts()).at(-1)).toBe('In no group');
-    const before = await page.locator('#boards [aria-current=true]').innerText();
+  it('a second tab is signed in until one of them signs out', async () => {
+    const given = await givenBoard();
+    const page = await newBrowser(given.page);
+    await open(page, given.path);
+    const second = await page.context().newPage();
+    await second.goto(page.url());
+    await cardOf(second, 'Rope').waitFor();
 
-    await page.locator('.card', { hasText: 'Loose' }).press('Alt+ArrowLeft');
-    await untilTold(page, 'Moved “Loose”.');
+    await signOut(second);
 
-    expect(await page.getByText('group_id: null').count()).toBe(0);
-    expect(await page.locator('#boards [aria-current=true]').innerText()).not.toBe(before);
-    expect(problems).toEqual([]);
-  });
-
-  it('leaves a card where it is if Escape ends the drag', async () => {
-    const { page } = await givenStart();
-    await signIn(page, 'Member');
-    const before = await cardsIn(page, 'Get started');
-
-    await page.locator('.card').first().hover();
-    await page.mouse.down();
-    await page.locator('.card').last().hover();
-    await page.keyboard.press('Escape');
-    await page.mouse.up();
-
-    expect(await cardsIn(page, 'Get started')).toEqual(before);
-    expect(await callsOf(page, 'cards.move')).toBe(0);
-  });
-
-  it('tells a viewer why a card is not added, and shows the board as it is', async () => {
-    const { page } = await givenStart();
-    await signIn(page, 'Viewer');
-    const before = await cardsIn(page, 'Get started');
-
-    await inputOf(page, 'Get started').fill('Refused');
-    await page.keyboard.press('Enter');
-
-    await untilTold(page, VIEW_ONLY);
-    expect(await page.locator('#calls .failure').innerText()).toMatch(/^403 role_missing, \d+ ms$/);
-    await page.locator('#calls').getByText('boards.get').nth(1).waitFor();
-    expect(await cardsIn(page, 'Get started')).toEqual(before);
-    expect(await inputOf(page, 'Get started').inputValue()).toBe('Refused');
-    expect(await page.locator('#message').innerText()).toBe(VIEW_ONLY);
-  });
-
-  it('shows a superadmin what a sync would do, and keeps the project if another can not be opened', async () => {
-    const { page, problems } = await givenStart();
-    await signIn(page, 'Admin');
-
-    await page.getByRole('button', { name: 'Preview a sync' }).first().click();
-    await page.getByRole('row', { name: /Harbor Website/ }).waitFor();
-    const headers = await page.getByRole('columnheader').allInnerTexts();
-    expect(headers.join()).toBe('Project,Outcome,Boards,Groups,Cards');
-    expect(problems).toEqual([]);
-
-    const projects = page.getByRole('combobox', { name: 'Project' });
-    const before = await projects.inputValue();
-    await page.route('**/trpc/*boards.list*', (route) => route.abort());
-    await projects.selectOption(await projects.locator('option:not(:checked)').first().getAttribute('value'));
-    await untilTold(page, "Can't reach Deckhand.");
-    expect(await projects.inputValue()).toBe(before);
+    for (const tab of [page, second]) {
+      await button(tab, 'Open the demo board').waitFor();
+      expect(await tab.locator('.card').count()).toBe(0);
+    }
+    await button(page, 'Member').click();
+    for (const tab of [page, second]) await cardOf(tab, 'Rope').waitFor();
+    expect(await pathOf(second)).toBe(given.path);
   });
 
   it('shows the board of the last click, not of the last answer', async () => {
-    const { page } = await givenStart();
-    await signIn(page, 'Member');
+    const { page, path } = await givenBoard();
+    await tabOf(page, 'Onboarding').click();
+    await listOf(page, 'Go further').waitFor();
     const slow = await holdBackCall(page, 'boards.get');
 
-    await tabOf(page, 'Launch plan').click();
+    await page.locator(`#boards a[href="${path}"]`).click();
     await slow.first;
-    await openBoard(page, 'Onboarding');
+    await tabOf(page, 'Onboarding').click();
+    await listOf(page, 'Go further').waitFor();
     const answered = page.waitForResponse(/boards\.get/);
     slow.release();
-    await answered;
-    await page.locator('#calls').getByText('waiting').waitFor({ state: 'detached' });
+    await (await answered).finished();
+    await page.locator('.calls').getByText('waiting').waitFor({ state: 'detached' });
 
-    expect(await page.locator('.group h3').allInnerTexts()).toEqual(['Get started', 'Go further']);
-    expect(await tabOf(page, 'Onboarding').getAttribute('aria-current')).toBe('true');
+    expect(await groupsOf(page)).toEqual(['Get started', 'Go further']);
+    expect(await tabOf(page, 'Onboarding').getAttribute('aria-current')).toBe('page');
   });
 
-  it('sends and shows nothing for the next user after signing out', async () => {
-    const { page } = await givenStart();
-    await signIn(page, 'Member');
-    const move = await holdBackCall(page, 'cards.move');
-    const cardIn = (group: string) => page.getByRole('list', { name: group }).locator('.card').first();
-    await cardIn('Get started').press('Alt+ArrowDown');
-    await move.first;
-    await cardIn('Get started').press('Alt+ArrowRight');
-    await cardIn('Go further').press('Alt+ArrowLeft');
+  it('asks to sign in again when a session ends, where the person is, and saves what they did', async () => {
+    const { page, api, groups } = await givenBoard();
+    await inputOf(page, DOING).fill('Half a sentence');
+    const create = await holdBackCall(page, 'cards.create');
+    await send(page, { [`Add a card to ${DONE}`]: 'Not lost' });
+    await create.first;
 
-    await page.getByRole('button', { name: 'Sign out' }).click();
-    await signIn(page, 'Viewer');
-    const answered = page.waitForResponse(/cards\.move/);
-    move.release();
-    await answered;
-    await openBoard(page, 'Launch plan');
+    await clientOf('Member').account.signOutEverywhere.mutate({});
+    create.release();
+    const again = dialog(page, 'Sign in again');
+    expect(await again.getByLabel('E-mail address').inputValue()).toBe('member@demo.test');
+    await send(again, { Password: 'demo-password' });
 
-    expect(move.count()).toBe(1);
-    expect(await page.locator('#message').innerText()).toBe('');
+    await untilTold(page, 'Added “Not lost”.');
+    expect(await cardsIn(page, DONE)).toEqual(['Not lost']);
+    expect(await inputOf(page, DOING).inputValue()).toBe('Half a sentence');
+    await api.cards.create.mutate({ title: 'Still live', group_id: groups[0]! });
+    await cardOf(page, 'Still live').waitFor();
   });
 
-  it('says why a sign-in failed, and why a session ended, in one line', async () => {
-    const { page } = await givenStart();
-    const notSignedIn = page.locator('#not-signed-in');
-    await page.route('**/v1/authenticate', (route) => route.abort());
-    for (let press = 0; press < 2; press++) {
-      await memberButton(page).click();
-      await page.locator('#demo-users:not([aria-busy])').waitFor();
-      expect(await notSignedIn.innerText()).toBe("Can't reach Deckhand.");
-    }
-    await page.unrouteAll();
+  it('says at once that the connection is lost, and no longer when it is back', async () => {
+    const { page, api, groups } = await givenBoard();
+    const context = page.context();
+    onTestFinished(() => context.setOffline(false));
 
-    await signIn(page, 'Member');
-    await page.evaluate(`sessionStorage.setItem('deckhand.session', '{"token":"ended","name":"Member"}')`);
-    await tabOf(page, 'Launch plan').click();
+    await context.setOffline(true);
+    await page.getByText('No connection to the service.').waitFor();
+    await pressOn(page, 'Rope', 'Alt+ArrowDown');
+    await untilTold(page, `Your change was not saved. ${UNREACHABLE}`);
+    await api.cards.create.mutate({ title: 'Meanwhile', group_id: groups[0]! });
+    await context.setOffline(false);
 
-    await memberButton(page).waitFor();
-    await notSignedIn.filter({ hasText: /token/ }).waitFor();
-    expect(await notSignedIn.getAttribute('class')).toBe('failure');
+    await page.getByText('No connection to the service.').waitFor({ state: 'detached' });
+    await cardOf(page, 'Meanwhile').waitFor();
+    expect(await cardsIn(page, TO_DO)).toEqual(['Rope', 'Anchor', 'Sail', 'Meanwhile']);
   });
 
-  it('offers nobody where there is no demo data', async () => {
-    const { page, problems } = await givenStart({ url: (await testService()).url });
+  it('groups are added, renamed in place, coloured, moved, deleted and brought back', async () => {
+    const { page, problems } = await givenBoard();
+    const menu = 'Actions for the group To do';
+    await send(page, { 'Add a group': 'Later' });
+    await untilTold(page, 'Added the group “Later”.');
+    await page.locator('.editable', { hasText: 'Later' }).click();
+    await send(page, { 'Title of the group': 'Some day' });
+    await untilTold(page, 'Saved.');
 
-    await page.locator('#session').getByRole('button', { name: 'Sign in' }).waitFor();
+    await choose(page, menu, 'Colour…');
+    await choose(page, 'Use #2e7d32', 'Save');
+    const group = page.locator('.group').first();
+    await expect.poll(() => group.evaluate((one) => getComputedStyle(one).borderTopColor)).toBe('rgb(46, 125, 50)');
+    await choose(page, menu, 'Move right');
+    await untilTold(page, 'Moved the group “To do” to place 2 of 4.');
 
-    expect(await page.locator('#demo-users').innerText()).toBe('');
+    await choose(page, menu, 'Delete the group…');
+    await dialog(page, 'Delete the group?').getByText('“To do” with its 3 cards goes to the trash.').waitFor();
+    await button(page, 'Cancel').click();
+    expect(await groupsOf(page)).toEqual([DOING, TO_DO, DONE, 'Some day']);
+    await choose(page, menu, 'Delete the group…');
+    await button(page, 'Delete it').click();
+    await untilTold(page, 'Deleted the group “To do”.');
+    expect(await groupsOf(page)).toEqual([DOING, DONE, 'Some day']);
+    await button(page, 'Undo').click();
+    await untilTold(page, 'The group “To do” is back.');
+
+    await page.reload();
+    await expect.poll(() => groupsOf(page)).toEqual([DOING, TO_DO, DONE, 'Some day']);
+    expect(await cardsIn(page, TO_DO)).toEqual(['Rope', 'Anchor', 'Sail']);
     expect(problems).toEqual([]);
   });
 
-  it('has overdue dates and failures that are red and readable, in light and dark', async () => {
-    const { page } = await givenStart();
-    await page.locator('#session').getByRole('button', { name: 'Sign in' }).click();
-    await page.getByLabel('E-mail address').fill('member@demo.test');
-    await page.getByLabel('Password').fill('wrong');
-    await page.getByLabel('Password').press('Enter');
-    await page.getByRole('alert').getByText('password').waitFor();
-    const looks = async (selector: string) => {
-      const found = [];
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.emulateMedia({ colorScheme });
-        found.push(await lookOf(page, selector));
-      }
-      await page.emulateMedia({ colorScheme: null });
-      return found;
-    };
+  it('boards are made, renamed in place, moved, deleted and brought back', async () => {
+    const { page, problems, ...given } = await givenBoard();
+    await tabOf(page, given.board.title).waitFor();
+    const titles = () => page.locator('#boards .name').allInnerTexts();
+    const before = await titles();
+    const count = before.length + 1;
+    await button(page, 'New board').click();
+    await send(dialog(page, 'New board'), { Title: 'Fleet' });
+    await page.locator('.editable', { hasText: 'Fleet' }).click();
+    const made = await pathOf(page);
+    await send(page, { 'Title of the board': 'Armada' });
+    await expect.poll(titles).toEqual([...before, 'Armada']);
+    await expect.poll(() => page.title()).toBe('Armada · Harbor Website · Deckhand');
 
-    const inDialog = await looks('dialog .failure');
-    await page.getByRole('button', { name: 'Cancel' }).click();
-    await signIn(page, 'Member');
-    await openBoard(page, 'Launch plan');
-    const [onCard, plain] = [await looks('.card .failure'), await looks('.card .hint')];
+    await choose(page, 'Board actions', 'Move up in the list');
+    await untilTold(page, `“Armada” is now board ${count - 1} of ${count}.`);
+    await page.reload();
+    await expect.poll(titles).toEqual(before.toSpliced(-1, 0, 'Armada'));
+    await choose(page, 'Board actions', 'Move down in the list');
+    await untilTold(page, `“Armada” is now board ${count} of ${count}.`);
 
-    for (const failures of [inDialog, onCard]) {
-      expect(failures.map(({ color }) => color)).toEqual(['rgb(179, 38, 30)', 'rgb(255, 156, 148)']);
-      expect(Math.min(...failures.map(({ contrast }) => contrast))).toBeGreaterThan(4.5);
-    }
-    expect(plain.map(({ color }) => color)).not.toContain(onCard[0]!.color);
+    await choose(page, 'Board actions', 'Delete the board…');
+    await dialog(page, 'Delete the board?').getByText('“Armada” with its 0 groups and 0 cards').waitFor();
+    await button(page, 'Delete it').click();
+    await untilTold(page, 'Deleted the board “Armada”.');
+    await expect.poll(titles).toEqual(before);
+    await page.locator('.card').first().waitFor();
+    await button(page, 'Undo').click();
+    await untilTold(page, 'The board “Armada” is back.');
+    expect([await titles(), await pathOf(page)]).toEqual([[...before, 'Armada'], made]);
+    expect(problems).toEqual([]);
   });
 
-  describe('on a phone', () => {
-    it('fits the screen and links to itself by its name, like the other pages', async () => {
-      const { page, problems } = await givenStart({ size: PHONE });
-      await signIn(page, 'Member');
-      const touchAction = 'getComputedStyle(document.querySelector(".handle")).touchAction';
-      expect(await page.evaluate(touchAction)).toBe('none');
-
-      for (const path of ['/', '/docs', '/docs/guides']) {
-        await page.goto(new URL(path, page.url()).href);
-        const brand = page.getByRole('link', { name: 'Deckhand', exact: true });
-        expect((await brand.boundingBox())!.width, path).toBeGreaterThan(24);
-        for (const size of [PHONE, { width: 320, height: 700 }, PHONE]) {
-          await page.setViewportSize(size);
-          expect(await isWiderThanScreen(page), path).toBe(false);
-        }
-        await brand.click();
-        expect(new URL(page.url()).pathname).toBe('/');
-      }
-      expect(problems).toEqual([]);
-    });
-
-    const givenFinger = async () => {
-      const { page } = await givenStart({ size: PHONE });
-      await signIn(page, 'Member');
-      await openBoard(page, 'Launch plan');
-      return { page, finger: await fingerOn(page) };
+  it('“Move to…” moves a card to a place, a group, another board, and out of its group', async () => {
+    const { page, api, problems } = await givenBoard();
+    const { board: quay } = await api.boards.create.mutate({ title: 'Quay' });
+    await api.groups.create.mutate({ board_id: quay.id, title: 'Landed' });
+    await tabOf(page, 'Quay').waitFor();
+    const move = async (title: string, choices: Record<string, string>, place?: string) => {
+      await choose(page, `Actions for ${title}`, 'Move to…');
+      const asked = dialog(page, `Move “${title}”`);
+      for (const [label, choice] of Object.entries(choices)) await asked.getByLabel(label).selectOption(choice);
+      if (place) await asked.getByLabel('Place, from 1').fill(place);
+      await asked.getByRole('button', { name: 'Move' }).click();
     };
 
-    it('a finger on the handle moves a card to a column off the screen', async () => {
-      const { page, finger } = await givenFinger();
-      const [title] = await cardsIn(page, 'To do');
+    await move('Sail', { Place: 'At the top' });
+    await untilMoved(page, 'Sail', TO_DO, '1 of 3');
+    await move('Rope', { Place: 'At a place that you choose' }, '3');
+    await untilMoved(page, 'Rope', TO_DO, '3 of 3');
+    await move('Anchor', { Group: DONE });
+    await untilMoved(page, 'Anchor', DONE, '1 of 1');
+    expect(await cardsIn(page, TO_DO)).toEqual(['Sail', 'Rope']);
+    await move('Rope', { Board: 'Quay', Group: 'Landed' });
+    await untilTold(page, 'Moved “Rope” to Landed on the board Quay.');
+    await cardOf(page, 'Rope').waitFor({ state: 'detached' });
 
-      await finger.down(page.locator('.card', { hasText: title! }).locator('.handle'));
-      await finger.moveTo(PHONE.width - 4);
-      await expect.poll(() => unseenRightOf(page), { timeout: 20_000 }).toBeLessThan(1);
-      await finger.up();
+    // A last column has the cards in no group, which can be moved back.
+    await move('Anchor', { Group: 'In no group' });
+    await listOf(page, 'In no group').getByText('Anchor').waitFor();
+    expect((await groupsOf(page)).at(-1)).toBe('In no group');
+    await pressOn(page, 'Anchor', 'Alt+ArrowLeft');
+    await untilMoved(page, 'Anchor', DONE, '1 of 1');
+    expect(problems).toEqual([]);
+  });
 
-      await untilTold(page, `Moved “${title}”.`);
-      expect(await cardsIn(page, 'Done')).toContain(title);
-    });
+  it('1,000 cards can be moved, found and opened; of a board that is too large, it says how many it shows', async () => {
+    const { page, api, groups, problems, path } = await givenBoard({ cards: many(1000), as: 'Outsider', projectId: 3 });
+    await expect.poll(() => countsOf(page)).toEqual(['1,000 cards', '1,000', '0', '0']);
+    await pressOn(page, 'Card 1000', 'Alt+ArrowRight');
+    await untilMoved(page, 'Card 1000', DOING, '1 of 1');
+    await page.getByLabel('Find cards').fill('Card 77');
+    await expect.poll(() => cardsIn(page, TO_DO)).toHaveLength(19);
+    await cardOf(page, 'Card 777').click();
+    await panelOf(page, 'Card 777').waitFor();
+    expect(problems).toEqual([]);
 
-    it('a finger beside the handle scrolls the columns, and moves no card', async () => {
-      const { page, finger } = await givenFinger();
-      const before = await unseenRightOf(page);
+    await api.cards.createMany.mutate({ cards: many(60).map((title) => ({ title, group_id: groups[2]! })) });
+    await query(db(), sql`update cards set description = repeat(chr(1), 65536) where group_id = ${groups[2]!}`);
+    await open(page, path, 'Outsider');
+    await expect.poll(() => countsOf(page)).toEqual(['1,000 of 1,060 cards', '999+', '1+', '0+']);
+    await pressOn(page, 'Card 2', 'Alt+ArrowUp');
+    await untilTold(page, 'Moved “Card 2” to To do, place 1 of 999.');
+    await page.reload();
+    await expect.poll(async () => (await cardsIn(page, TO_DO)).slice(0, 3)).toEqual(['Card 2', 'Card 1', 'Card 3']);
+  });
 
-      await finger.down(page.locator('.card .title').first());
-      for (let x = 150; x >= 30; x -= 20) await finger.moveTo(x);
-      await finger.up();
+  it('700 cards in no group are counted', async () => {
+    const { page, api } = await givenBoard({ as: 'Owner', projectId: 2 });
+    await api.cards.createMany.mutate({ cards: many(700).map((title) => ({ title })) });
 
-      await expect.poll(() => unseenRightOf(page), { timeout: 20_000 }).toBeLessThan(before);
-      expect(await callsOf(page, 'cards.move')).toBe(0);
-    });
+    await page.reload();
+
+    await expect.poll(() => countsOf(page)).toEqual(['3 cards', '3', '0', '0', '700']);
+    expect(await cardsIn(page, 'In no group')).toEqual(many(700));
+  });
+
+  it('leads from the start page to a board with one click, and fits the screen of a phone', async () => {
+    const { page, problems } = await givenStart();
+    const brand = page.getByRole('link', { name: 'Deckhand', exact: true });
+    const fits = async () => {
+      for (const width of [PHONE.width, 320]) {
+        await page.setViewportSize({ ...PHONE, width });
+        expect(await isWiderThanScreen(page)).toBe(false);
+        expect((await brand.boundingBox())!.width).toBeGreaterThan(24);
+      }
+    };
+
+    await fits();
+    await button(page, 'Open the demo board').click();
+    await page.locator('.board .card').first().waitFor();
+    await fits();
+    await button(page, 'Menu').click();
+    await tabOf(page, 'Onboarding').click();
+    await cardOf(page, 'Look around').waitFor();
+    expect(await page.locator('#sidebar').isVisible()).toBe(false);
+    expect(problems).toEqual([]);
+  });
+
+  it('a finger moves a card by its handle to a column off the screen, and scrolls the columns beside it', async () => {
+    const given = await givenBoard();
+    const page = await newBrowser(given.page, { viewport: PHONE, hasTouch: true });
+    await open(page, given.path);
+    const devtools = await page.context().newCDPSession(page);
+    // The touches of playwright are taps only.
+    const touch = (type: 'touchStart' | 'touchMove' | 'touchEnd', ...touchPoints: { x: number; y: number }[]) =>
+      devtools.send('Input.dispatchTouchEvent', { type, touchPoints });
+    const scrolled = () => page.locator('.board').evaluate(({ scrollLeft }) => scrollLeft);
+
+    const { x, y, width } = (await cardOf(page, 'Rope').locator('.handle').boundingBox())!;
+    await touch('touchStart', { x: x + width / 2, y: y + 5 });
+    await touch('touchMove', { x: PHONE.width - 4, y: y + 5 });
+    await expect.poll(() => cardsIn(page, DONE), { timeout: 30_000 }).toEqual(['Rope']);
+    await touch('touchEnd');
+    await untilMoved(page, 'Rope', DONE, '1 of 1');
+    await page.locator('.board').evaluate((columns) => columns.scrollTo(0, 0));
+    const title = (await cardOf(page, 'Anchor').locator('.title').boundingBox())!;
+    await touch('touchStart', { x: 150, y: title.y + 5 });
+    for (let x = 130; x >= 30; x -= 20) await touch('touchMove', { x, y: title.y + 5 });
+    await touch('touchEnd');
+
+    await expect.poll(scrolled, { timeout: 30_000 }).toBeGreaterThan(0);
+    expect(await cardsIn(page, TO_DO)).toEqual(['Anchor', 'Sail']);
   });
 });
-
-const VIEW_ONLY = 'You can view this project but not change it.';
-
-/** How many pixels of the columns are off the screen on the right. */
-const unseenRightOf = (page: Page) =>
-  page.locator('.board').evaluate(({ scrollLeft, scrollWidth, clientWidth }) => scrollWidth - clientWidth - scrollLeft);
-
-/** The colour of a text, and its contrast to what is behind it (WCAG). */
-const lookOf = (page: Page, selector: string) =>
-  page
-    .locator(selector)
-    .first()
-    .evaluate((text) => {
-      const luminance = (color: string) => {
-        const [red = 0, green = 0, blue = 0] = color.match(/[\d.]+/g)!.map((part) => {
-          const share = Number(part) / 255;
-          return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
-        });
-        return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-      };
-      let behind: Element | null = text;
-      while (behind && /, 0\)$/.test(getComputedStyle(behind).backgroundColor)) behind = behind.parentElement;
-      const { color } = getComputedStyle(text);
-      const [dark, light] = [color, getComputedStyle(behind!).backgroundColor]
-        .map(luminance)
-        .toSorted((one, other) => one - other) as [number, number];
-      return { color, contrast: (light + 0.05) / (dark + 0.05) };
-    });
-
-/** A finger on the screen: the touches of playwright are taps only. */
-async function fingerOn(page: Page) {
-  const devtools = await page.context().newCDPSession(page);
-  await devtools.send('Emulation.setTouchEmulationEnabled', { enabled: true });
-  let y = 0;
-  const touch = (type: 'touchStart' | 'touchMove' | 'touchEnd', touchPoints: { x: number; y: number }[]) =>
-    devtools.send('Input.dispatchTouchEvent', { type, touchPoints });
-  return {
-    down: async (target: ReturnType<Page['locator']>) => {
-      const box = (await target.boundingBox())!;
-      y = box.y + box.height / 2;
-      await touch('touchStart', [{ x: box.x + box.width / 2, y }]);
-    },
-    moveTo: (x: number) => touch('touchMove', [{ x, y }]),
-    up: () => touch('touchEnd', []),
-  };
-}

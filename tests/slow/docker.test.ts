@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { cp, mkdir, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, symlink } from 'node:fs/promises';
 import { builtinModules } from 'node:module';
 import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
@@ -8,6 +8,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import packageJson from '../../package.json' with { type: 'json' };
 import { readSettings, SETTINGS } from '../../server/runtime/env.ts';
+import { filesOfPage, readPage } from '../harness/builtPage.ts';
 import { givenDirectory, givenMigratedDirectory, removeProcesses, startProgram } from '../harness/process.ts';
 
 /** Docker can't run here: what the image has, and the settings of compose.yaml, are run as processes. */
@@ -16,8 +17,8 @@ const ROOT = join(import.meta.dirname, '../..');
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 
 const dockerfile = read('Dockerfile');
-/** Made by the first stage of the build, and copied to the image. */
-const made = [...dockerfile.matchAll(/^RUN node (\S+) > (\S+)$/gm)].map(([, program, file]) => ({ program, file }));
+/** Programs of the first stage; what they make is copied to the image. */
+const [, ...made] = /^RUN node (server\/package\/pageBuild\.ts) &&/m.exec(dockerfile)!;
 const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, sources]) => sources!.split(' '));
 const healthCommand: string[] = JSON.parse(/^HEALTHCHECK .*\\\n\s*CMD (\[.*\])$/m.exec(dockerfile)![1]!);
 
@@ -177,6 +178,7 @@ describe('the image', () => {
     expect(await (await fetch(`${service.url}/pages/client.js`)).text()).toContain(
       'export { DeckhandError, createClient',
     );
+    expect(await readPage(service.url)).toEqual(filesOfPage());
     expect((await fetch(`${service.url}/metrics`)).status).toBe(401);
     expect(await run(['node', 'server/cli/main.ts', '--help'], {}, image)).toMatchObject({ code: 0 });
     await service.stop('SIGTERM');
@@ -190,10 +192,7 @@ async function givenImage(): Promise<string> {
   await mkdir(image);
   for (const path of copied) await cp(join(ROOT, path), join(image, path), { recursive: true });
   await symlink(join(ROOT, 'node_modules'), join(image, 'node_modules'));
-  for (const { program, file } of made) {
-    const { stdout } = await promisify(execFile)(process.execPath, [join(image, program!)]);
-    await writeFile(join(image, file!), stdout);
-  }
+  for (const program of made) await promisify(execFile)(process.execPath, [join(image, program)]);
   return image;
 }
 

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { sanitizeHtml } from '../../server/security/html.ts';
+import { axeFindings, LOOKS, showIn } from '../harness/axe.ts';
 import { hasBrowser, holdBack, isWiderThanScreen, pageForSuite } from '../harness/browser.ts';
 import { givenService, testService } from '../harness/service.ts';
 import { givenTrial, givenWorld, stored } from '../harness/world.ts';
@@ -82,23 +83,68 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
     elsewhere.close();
   });
 
-  it('no page is wider than a phone screen, and code of the guides can be copied', async () => {
+  const guides = ['', '/readme', ...namesOfGuides()].map((name) => `/docs/guides${name}`);
+
+  it('every guide, the checkout and the page of a 404 are clean for axe, and fit the smallest phone', {
+    timeout: 300_000,
+  }, async () => {
+    const { url } = await testService();
+    const { page } = await openPage(url);
+    const paths = [(await givenCheckout()).url, ...['/nowhere', ...guides].map((path) => url + path)];
+
+    for (const [at, address] of paths.entries()) {
+      await page.goto(address);
+      // Each in light and dark, one of them wide and the other narrow.
+      for (const look of LOOKS.slice(2 * (at % 2)).slice(0, 2)) {
+        await showIn(page, look);
+        expect([await axeFindings(page), await isWiderThanScreen(page)], address).toEqual([[], false]);
+      }
+    }
+    await page.emulateMedia({ colorScheme: null });
+  });
+
+  it('the guides can be searched with the keyboard alone, and their code can be copied', async () => {
     const { url } = await testService();
     const { page, problems } = await openPage(url);
+    await page.setViewportSize({ width: 1400, height: 900 });
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write'], { origin: url });
-    const guides = readdirSync(join(import.meta.dirname, '../../docs')).filter((name) => name.endsWith('.md'));
-    const paths = ['/', '/docs/guides', ...guides.map((name) => `/docs/guides/${name.replace('.md', '')}`)];
+    await page.goto(`${url}/docs/guides`);
+    const [result, focused] = [page.locator('#results a'), page.locator(':focus')];
 
-    for (const address of [(await givenCheckout()).url, ...paths.map((path) => url + path)]) {
-      await page.goto(address);
-      expect(await isWiderThanScreen(page), address).toBe(false);
-    }
+    await page.keyboard.press('/');
+    await page.keyboard.type('nowhere to be found');
+    await page.getByText('0 found').waitFor();
+    await page.keyboard.press('Escape');
+    expect(await page.locator('#listed').isVisible()).toBe(true);
+    await page.keyboard.type('pack:client');
+    await page.locator('#results mark', { hasText: 'pack:client' }).first().waitFor();
+    await page.keyboard.press('ArrowDown');
+    expect(await focused.innerText()).toBe(await result.first().innerText());
+    await page.keyboard.press('ArrowUp');
+    await page.keyboard.press('ControlOrMeta+A');
+    await page.keyboard.type('repeat safely');
+    await result.filter({ hasText: 'Repeat a call safely' }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`${url}/docs/guides/rest#repeat-a-call-safely`);
+    expect(await page.locator(':target').innerText()).toBe('Repeat a call safely');
+
     await page.goto(`${url}/docs/guides/client`);
     await page.getByRole('button', { name: 'Copy' }).first().click();
     await page.getByRole('button', { name: 'Copied' }).waitFor();
-
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe('npm run pack:client\n');
     expect(problems).toEqual([]);
+  });
+
+  it('an unknown path is a page with ways on', async () => {
+    const { url } = await testService();
+    const { page } = await openPage(url);
+
+    const response = await page.goto(`${url}/nowhere`);
+
+    expect(response?.status()).toBe(404);
+    expect(await page.title()).toBe('Page not found · Deckhand');
+    const links = await page.getByRole('link').evaluateAll((all) => all.map((link) => link.getAttribute('href')));
+    expect(links).toEqual(['/', '/docs', '/docs/guides']);
   });
 
   it('sanitised HTML has only allowed elements, attributes and URLs', async () => {
@@ -115,6 +161,43 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
     expect(found).toEqual(expect.arrayContaining(['details', 'summary', '@id', '@class', '@style=text-align:center']));
   });
 });
+
+describe('an unknown path', () => {
+  const ACCEPT = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+
+  it('404 as a page for browsers, as JSON for everybody else, with the same headers', async () => {
+    const { url } = await testService();
+    const of = async (path: string, init: RequestInit) => {
+      const { status, headers } = await fetch(url + path, init);
+      return { status, type: headers.get('content-type')?.split(';')[0], names: [...headers.keys()].sort() };
+    };
+    const forPrograms = await of('/nowhere', {});
+    const page = { ...forPrograms, type: 'text/html' };
+
+    expect(forPrograms).toMatchObject({ status: 404, type: 'application/json' });
+    expect(forPrograms.names).toEqual(expect.arrayContaining(['x-error-reason', 'x-ratelimit-remaining']));
+    expect(await of('/nowhere?a=b', { headers: ACCEPT })).toEqual(page);
+    expect((await of('/docs/guides/nowhere', { headers: ACCEPT, method: 'HEAD' })).type).toBe('text/html');
+    for (const path of ['/api/nowhere', '/trpc/nowhere', '/mcp/nowhere', '/health/nowhere']) {
+      expect(await of(path, { headers: ACCEPT }), path).toMatchObject({ status: 404, type: 'application/json' });
+    }
+    expect(await of('/nowhere', { headers: ACCEPT, method: 'POST' })).toMatchObject({ type: 'application/json' });
+  });
+
+  it('429 above the rate limit of the address, also for browsers', async () => {
+    const { url, app } = await givenService({ RATE_LIMIT_PER_MINUTE: '2' });
+    const statuses = [];
+    for (let call = 0; call < 3; call++) statuses.push((await fetch(`${url}/nowhere`, { headers: ACCEPT })).status);
+    await app.close();
+
+    expect(statuses).toEqual([404, 404, 429]);
+  });
+});
+
+function namesOfGuides(): string[] {
+  const files = readdirSync(join(import.meta.dirname, '../../docs'));
+  return files.filter((name) => name.endsWith('.md')).map((name) => `/${name.replace('.md', '')}`);
+}
 
 /** Pieces that a parser other than the browser's may read in another way. */
 const HOSTILE = `<img src=x onerror=alert(1)>

@@ -43,15 +43,16 @@ function givenDocument() {
   return { body, press, dialog: () => body.children[0] as FakeElement };
 }
 
-const operation = (path: string) => ({ path, summary: 'Delete a board' }) as Parameters<typeof confirmSending>[0];
+type Asked = Parameters<typeof confirmSending>[0];
+const DELETION = { summary: 'Delete a board', 'x-destructive': true } as Asked;
 
 afterEach(() => vi.unstubAllGlobals());
 
 describe('the API page asks', () => {
-  it.each(['boards/delete', 'admin/master-boards/sync', 'admin/master-cards/push'])('before …/%s', async (path) => {
+  it('before what is destructive', async () => {
     const { dialog, press } = givenDocument();
 
-    const sending = confirmSending(operation(`/services/operations/v1/${path}`));
+    const sending = confirmSending(DELETION);
     expect(dialog().isShown).toBe(true);
     expect(textOf(dialog())).toContain('Delete a board?');
     press('Send it');
@@ -62,12 +63,12 @@ describe('the API page asks', () => {
 
   it('and sends nothing after Cancel, or when the dialog is closed', async () => {
     const { dialog, press } = givenDocument();
-    const cancelled = confirmSending(operation('/boards/delete'));
+    const cancelled = confirmSending(DELETION);
     press('Cancel');
     expect(await cancelled).toBe(false);
 
     givenDocument();
-    const closed = confirmSending(operation('/boards/delete'));
+    const closed = confirmSending(DELETION);
     (document.body as unknown as FakeElement).children.forEach((part) => void (part as FakeElement).close());
     expect(await closed).toBe(false);
     expect(dialog().returnValue).toBe('');
@@ -76,8 +77,7 @@ describe('the API page asks', () => {
   it('nothing before other operations', async () => {
     const { body } = givenDocument();
 
-    expect(await confirmSending(operation('/boards/list'))).toBe(true);
-    expect(await confirmSending(operation('/boards/restore'))).toBe(true);
+    expect(await confirmSending({ summary: 'Restore a board' } as Asked)).toBe(true);
     expect(body.children).toEqual([]);
   });
 });

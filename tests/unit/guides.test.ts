@@ -1,12 +1,17 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { renderMarkdown } from '../../server/web/markdown.ts';
+import { renderMarkdown, sectionsOf } from '../../server/web/markdown.ts';
+import { findSections, snippetOf } from '../../server/web/pages/sections.js';
 import { givenService, testService } from '../harness/service.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const names = readdirSync(join(ROOT, 'docs')).filter((name) => name.endsWith('.md'));
-const addresses = ['/docs/guides', ...names.map((name) => `/docs/guides/${name.replace('.md', '')}`)];
+const addresses = [
+  '/docs/guides',
+  '/docs/guides/readme',
+  ...names.map((name) => `/docs/guides/${name.replace('.md', '')}`),
+];
 
 let url: string;
 beforeAll(async () => {
@@ -39,7 +44,7 @@ describe('the guides', () => {
     }
   });
 
-  it('are all in the sidebar, the README first, each with its title', async () => {
+  it('are all in the sidebar and on the start page, each for a reader', async () => {
     const html = await read('/docs/guides/changelog');
     const [sidebar] = found(html, /<aside(.*?)<\/aside>/gs);
 
@@ -47,6 +52,21 @@ describe('the guides', () => {
     expect(linked[0]).toBe('/docs/guides');
     expect(linked.toSorted()).toEqual(addresses.toSorted());
     expect(sidebar).toContain('<a href="/docs/guides/changelog" aria-current="page">Changelog</a>');
+
+    const [main] = found(await read('/docs/guides'), /<main(.*?)<\/main>/gs);
+    expect(found(main!, /<h2>(.*?)<\/h2>/g)).toEqual(['Call the API', 'Use the board', 'Run it', 'Develop it']);
+    expect(found(main!, /<li><a href="([^"]+)"/g).toSorted()).toEqual(addresses.slice(2).toSorted());
+  });
+
+  it('can be searched: by headings first, then by text', async () => {
+    const response = await fetch(`${url}/docs/guides/search.json`);
+    const index = await response.json();
+    const hrefs = (...words: string[]) => findSections(index, words).map(({ href }) => href);
+
+    expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    expect(hrefs('repeat', 'safely')[0]).toBe('/docs/guides/rest#repeat-a-call-safely');
+    expect(hrefs('stop_pause_seconds')).toContain('/docs/guides/settings#settings');
+    expect(hrefs('nowhere-to-be-found')).toEqual([]);
   });
 
   it('have examples with the address of this service', async () => {
@@ -96,6 +116,22 @@ describe('Markdown', () => {
 
     expect(html).not.toMatch(/<(script|b|img)/);
     expect(html).toContain('href="to:&#34;');
+  });
+
+  it('is cut into sections of plain text, for the search', () => {
+    const { html, lead } = render('# A\n\nOne `<b>`, at http://x:1. Two.\n\n## B &\n\n```sh\nls "*"\n```\n');
+
+    expect(lead).toBe('One <b>, at http://x:1.');
+    expect(sectionsOf(html)).toEqual([
+      { id: 'a', heading: 'A', text: 'One <b>, at http://x:1. Two.' },
+      { id: 'b-', heading: 'B &', text: 'sh ls "*"' },
+    ]);
+    expect(snippetOf(`${'a '.repeat(40)}Word, then ${'b '.repeat(60)}`, ['none', 'word'])).toEqual([
+      `…${'a '.repeat(20)}`,
+      'Word',
+      expect.stringMatching(/^, then (b ?)+…$/),
+    ]);
+    expect(snippetOf('Text', ['none'])).toEqual(['Text']);
   });
 
   it('has wide tables that scroll by themselves', () => {
