@@ -141,6 +141,7 @@ export async function openServices(
     keyUse: makeKeyUse((ids) => recordUse(database.db, ids), log),
     queue,
     unsentResponses: makeUnsentResponses(undefined, siblings?.unsentElsewhere),
+    sendsMail: settings.SMTP_URL !== undefined || showsMails(settings, database),
     payments: await choosePayments(settings),
     publicUrl: settings.PUBLIC_URL,
     metricsAccess: {
@@ -171,6 +172,12 @@ export async function openServices(
     },
   };
 }
+
+/** On the demo of one machine, where the terminal shows mails instead of sending them. */
+export const showsMails = (
+  { SMTP_URL, HOST, DEMO_DATA = true }: Settings,
+  { isEmbedded }: Pick<Database, 'isEmbedded'>,
+) => !SMTP_URL && isEmbedded && isLoopback(HOST) && DEMO_DATA;
 
 const queueKey = (sent: Credential) => ('keyHash' in sent ? `key:${sent.keyHash}` : `session:${sent.sessionId}`);
 

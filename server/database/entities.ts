@@ -7,6 +7,7 @@ import { Group } from './entities/group.ts';
 import { IdempotencyKey, IdempotencyUsage } from './entities/idempotencyKey.ts';
 import { Invitation } from './entities/invitation.ts';
 import { ApiKey } from './entities/key.ts';
+import { Mail, MailLink } from './entities/mail.ts';
 import { Platform, Project, ProjectTool } from './entities/platform.ts';
 import { ProjectTemplate, Release, ReleaseRow, TemplateRow } from './entities/release.ts';
 import { Rollout, RolloutChange, RolloutTarget } from './entities/rollout.ts';
@@ -27,6 +28,8 @@ export const entities = [
   Session,
   Member,
   Invitation,
+  Mail,
+  MailLink,
   ApiKey,
   Board,
   Group,

@@ -9,8 +9,9 @@ import { type Db, query } from './query.ts';
  *
  * - Level 1: events of restored rows, of paused webhooks and of given proof, cursors that name the incarnation of the database.
  * - Level 2: releases, rollouts, and holds and pins of projects, which nodes of the version before would ignore.
+ * - Level 3: persons without a password, sessions of single sign-on, keys of identity rules, and erased persons.
  */
-export const LATEST_LEVEL = 2;
+export const LATEST_LEVEL = 3;
 
 /** It is no entity: a copied database has its own level. */
 export const STATE_TABLE = 'database_state';

@@ -176,6 +176,13 @@ const Fields = z.object({
     .refine(isPlainAddress, { error: 'must have no user, no ? and no #' })
     .transform((value) => value.replace(/\/+$/, ''))
     .optional(),
+  SMTP_URL: url(/^smtps?$/, 'smtps://user:password@mail.example.com').optional(),
+  MAIL_FROM: z
+    .string()
+    .regex(/^[^\r\n<>]*<?[^\s<>@]+@[^\s<>@]+>?$/, {
+      error: 'must be an address such as Deckhand <deckhand@example.com>',
+    })
+    .optional(),
   METRICS_TOKEN: z
     .string()
     .regex(/^[\x21-\x7e]{16,}$/, { error: 'must be at least 16 characters, without spaces' })
@@ -255,6 +262,16 @@ const Settings = Fields.refine((settings) => settings.DATABASE_URL === undefined
     when,
     path: ['PUBLIC_URL'],
     error: 'must be set when HOST is a wildcard: the payment provider sends people back to it',
+  })
+  .refine(({ SMTP_URL, MAIL_FROM }) => (SMTP_URL === undefined) === (MAIL_FROM === undefined), {
+    when,
+    path: ['MAIL_FROM'],
+    error: 'must be set together with SMTP_URL',
+  })
+  .refine(({ HOST, PUBLIC_URL, SMTP_URL }) => PUBLIC_URL || !SMTP_URL || !isWildcard(HOST), {
+    when,
+    path: ['PUBLIC_URL'],
+    error: 'must be set when HOST is a wildcard: links in mails lead there',
   })
   .refine(({ DATABASE_URL, DATABASE_REPLICA_URLS }) => DATABASE_URL || !DATABASE_REPLICA_URLS?.length, {
     when,

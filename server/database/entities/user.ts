@@ -11,6 +11,8 @@ export const User = defineEntity({
     name: p.text(),
     /** Of a service: a generated handle. */
     email: p.text(),
+    /** When it was known to be theirs: by a link in a mail, or since a superadmin entered it. */
+    email_confirmed_at: timestamp().nullable().defaultRaw('now()'),
     kind: p.enum([...USER_KINDS]).default('person'),
     /** Services have none. */
     password_hash: p.text().nullable(),

@@ -36,6 +36,8 @@ export type NodeServices = {
   tokens: Tokens;
   attemptLimit: AttemptLimit;
   secretBox: SecretBox;
+  /** Whether mails are sent, or shown in the terminal of the demo. */
+  sendsMail: boolean;
   /** Undefined without payments. */
   payments: PaymentProvider | undefined;
   /** For how long events can be read. */
