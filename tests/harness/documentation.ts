@@ -60,6 +60,7 @@ const PARTS = [
   'docs',
   'README.md',
   'package.json',
+  'package-lock.json',
   'tsconfig.json',
   'vitest.config.ts',
 ];
