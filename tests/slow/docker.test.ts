@@ -142,8 +142,8 @@ describe('the image', () => {
     const folders = copied.filter((path) => !path.includes('.'));
     const sources = folders.flatMap((folder) =>
       readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-        // These build the packages; they need the tools of a developer.
-        .filter((path) => path.endsWith('.ts') && !/^package\//.test(path))
+        // These build the packages, and are built into the page; they need the tools of a developer.
+        .filter((path) => path.endsWith('.ts') && !/^(package|web\/app)\//.test(path))
         .map((path) => read(join(folder, path))),
     );
     const imported = sources.flatMap((source) =>
