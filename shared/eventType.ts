@@ -120,6 +120,7 @@ const TYPES_WITH_TRAITS = {
   'key.created': { text: 'An API key was created.', audit: 'always' },
   'key.rotated': { text: 'An API key got another secret.', audit: 'always', changesRights: true },
   'key.revoked': { text: 'An API key was revoked.', audit: 'always', changesRights: true },
+  'mail.retried': { text: 'A mail that had failed is tried again.', audit: 'always', level: 3 },
   'webhook.created': { text: 'A webhook was created.', audit: 'always' },
   'webhook.updated': { text: 'A webhook was changed.', audit: 'always' },
   'webhook.deleted': { text: 'A webhook was deleted.', audit: 'always' },

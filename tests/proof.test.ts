@@ -90,7 +90,7 @@ const CONTENTS = [
 const HARMLESS = [
   ...['account.signOut', 'account.signOutEverywhere', 'account.setDefaultProject', 'account.declineInvitation'],
   ...['users.signOut', 'members.withdrawInvitation', 'members.remove', 'members.leave'],
-  ...['webhooks.delete', 'webhooks.skip', 'keys.revoke'],
+  ...['webhooks.delete', 'webhooks.skip', 'keys.revoke', 'mails.retry'],
 ];
 
 describe('the list of what needs proof', () => {

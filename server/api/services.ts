@@ -12,6 +12,7 @@ import { endedKeyError } from '../domain/access/endedKey.ts';
 import { recordUse } from '../domain/access/keyUse.ts';
 import { makeEventHub } from '../domain/event/hub.ts';
 import { deliveryCounts } from '../domain/event/webhookRecord.ts';
+import { mailCounts } from '../domain/mail/mailQueue.ts';
 import { runningTemplates } from '../domain/template/template.ts';
 import { makeAttemptLimit } from '../limits/attemptLimit.ts';
 import { type ChangeChannel, makeChangeSignal } from '../limits/changeSignal.ts';
@@ -80,6 +81,8 @@ export type Load = {
   failedRemovals: ReadonlyMap<string, number>;
   /** Attempts to deliver events to webhooks, by status, since the start. */
   webhookDeliveries: ReadonlyMap<string, number>;
+  /** Attempts to send mails, by how they ended, since the start. */
+  mails: ReadonlyMap<string, number>;
   /** Undefined without Redis. */
   isRedisReachable: boolean | undefined;
 };
@@ -156,6 +159,7 @@ export async function openServices(
       removedRows,
       failedRemovals: failedWork,
       webhookDeliveries: deliveryCounts,
+      mails: mailCounts,
       isRedisReachable: counters.isShared(),
     }),
     isStopping: () => isStopping,

@@ -78,7 +78,7 @@ export async function start(
       await writeAtStart(embeddedDirectory(settings.DATA_DIR), () => interruptAllRuns(database.db));
     }
     const added = database.isEmbedded ? await addFirstUsers(database, settings, announce) : undefined;
-    const running = await serve(settings, database, logger, early ?? (await buildIt()), worker);
+    const running = await serve(settings, database, logger, early ?? (await buildIt()), announce, worker);
     const stop = async (isAlone?: boolean) => {
       await running.stop(isAlone);
       await tracing?.stop();
@@ -124,6 +124,7 @@ async function serve(
   database: Database,
   logger: FastifyBaseLogger,
   { app, services }: Awaited<ReturnType<typeof build>>,
+  announce: Announce,
   worker: Worker | undefined,
 ): Promise<Pick<RunningService, 'url' | 'stop'>> {
   const isFirst = worker?.isFirst ?? true;
@@ -150,7 +151,7 @@ async function serve(
     warnOfLostRights(database.db, logger).catch((error) =>
       logger.warn(error, 'Webhooks without makers were not named.'),
     );
-  const stopWork = startWork(settings, services, logger);
+  const stopWork = startWork(settings, services, logger, { url, announce });
   return {
     url,
     stop: async (isAlone = false) => {

@@ -5,20 +5,26 @@ import { keyWarnings } from '../domain/account/keyWarning.ts';
 import { CLEARING, RECENT_CLEARING } from '../domain/board/deletion.ts';
 import { rightLosses } from '../domain/event/webhookRight.ts';
 import { startWebhooks } from '../domain/event/webhookWork.ts';
+import { showOn, startMails } from '../domain/mail/mailWork.ts';
 import { removalsOf } from '../domain/removal/removals.ts';
 import { startRollouts } from '../domain/template/rolloutWork.ts';
 import type { Settings } from '../runtime/env.ts';
-import type { Log } from '../runtime/log.ts';
+import type { Announce, Log } from '../runtime/log.ts';
 import { makeOutgoing } from '../security/outgoing.ts';
+import { makeSmtp } from '../security/smtp.ts';
+
+/** Where links in mails lead without PUBLIC_URL, and where the demo shows mails. */
+type Surroundings = { url: string; announce: Announce };
 
 /**
  * Starts what a process does without being called, and returns how to stop it. While nothing happens, that is one statement in
- * five seconds, another one for rollouts in fifteen, and the removal of old rows every ten minutes.
+ * five seconds, two more for rollouts and mails in fifteen, and the removal of old rows every ten minutes.
  */
 export function startWork(
   settings: Settings,
-  { database, secretBox, webhookAllowedHosts, eventHub }: Services,
+  { database, secretBox, webhookAllowedHosts, eventHub, sendsMail }: Services,
   log: Log,
+  { url, announce }: Surroundings,
 ): () => Promise<unknown> {
   const { API_KEYS_MAX_DAYS: keyMaxDays } = settings;
   const works = [
@@ -38,5 +44,9 @@ export function startWork(
   else log.warn('This process delivers no events to webhooks: WEBHOOKS=off.');
   const rollouts = startRollouts(database, log);
   eventHub.onChange(rollouts.wake);
-  return () => Promise.all([stopBackground(), stopClearing(), rollouts.stop(), webhooks?.stop()]);
+  const { PUBLIC_URL: base = url, SMTP_URL, MAIL_FROM = '' } = settings;
+  const send = SMTP_URL ? makeSmtp(SMTP_URL, MAIL_FROM) : showOn(announce);
+  const mails = sendsMail ? startMails({ db: database.db, log, base, send }) : undefined;
+  if (mails) eventHub.onChange(mails.wake);
+  return () => Promise.all([stopBackground(), stopClearing(), rollouts.stop(), webhooks?.stop(), mails?.stop()]);
 }

@@ -95,7 +95,7 @@ export const BUILT_IN: Record<string, BuiltIn> = {
   'database copy': {
     does: 'Copy the embedded database to a PostgreSQL server.',
     explains:
-      'Copies all rows of the embedded database in DATA_DIR, with their ids, to the PostgreSQL database of DATABASE_URL, which must be empty: its tables are created. All rows are copied, or none; the embedded database stays as it is. Stop the service first. Webhooks are paused in the copy, so that it calls nobody by itself.',
+      'Copies all rows of the embedded database in DATA_DIR, with their ids, to the PostgreSQL database of DATABASE_URL, which must be empty: its tables are created. All rows are copied, or none; the embedded database stays as it is. Stop the service first. Webhooks are paused and mails held in the copy, so that it calls nobody by itself.',
     input: z.object({
       resume_webhooks: z
         .boolean()
@@ -120,7 +120,7 @@ export const BUILT_IN: Record<string, BuiltIn> = {
   'database restore': {
     does: 'Restore the embedded database from a file.',
     explains:
-      'Restores a file of database backup into DATA_DIR, which must have no database yet. All of it is restored, or nothing. Webhooks are paused, until webhooks resume.',
+      'Restores a file of database backup into DATA_DIR, which must have no database yet. All of it is restored, or nothing. Webhooks are paused and mails held, until webhooks resume.',
     input: file('The file that database backup wrote.'),
     run: async (given) => (await import('./databaseFile.ts')).restore(given),
   },

@@ -187,7 +187,9 @@ async function restore(db: Db, server: string, { keepsWebhooks = false } = {}): 
   );
   for (const table of TABLES_OF_LASTING_IDS) await jumpAhead(db, table);
   await begin(db, { server, transaction_offset });
-  const paused = keepsWebhooks ? sql`null` : sql`(select now() where exists (select from webhooks))`;
+  const paused = keepsWebhooks
+    ? sql`null`
+    : sql`(select now() where exists (select from webhooks) or exists (select from mails))`;
   await query(
     db,
     sql`

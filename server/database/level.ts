@@ -37,7 +37,7 @@ export async function mustBeAtLevel(db: Db, level: number): Promise<void> {
   );
 }
 
-/** What the database says about itself. Webhooks are paused after a restore or a copy, until an operator resumes them. */
+/** What the database says about itself. Webhooks are paused and mails held after a restore or a copy, until an operator resumes them. */
 export async function stateOf(db: Db): Promise<{ level: number; webhooks_paused_at: Date | null }> {
   const [state] = await query(
     db,
@@ -57,7 +57,7 @@ export async function remindersOf(db: Db): Promise<string[]> {
       : []),
     ...(paused
       ? [
-          `Webhooks have been paused since ${paused.toISOString()}, when this database was restored or copied. If it takes the place of the other one, run npx deckhand webhooks resume.`,
+          `Webhooks have been paused since ${paused.toISOString()}, when this database was restored or copied, and mails are held. If it takes the place of the other one, run npx deckhand webhooks resume.`,
         ]
       : []),
   ];

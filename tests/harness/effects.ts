@@ -21,6 +21,7 @@ const WITHOUT_EVENTS: Record<string, string> = {
   template_runs: 'template.started names the run, which then counts its progress',
   template_outcomes: 'template.applied names their run',
   template_rows: 'contents of releases, which release.published names',
+  mails: 'about what an event says, which names their user, their invitation or the mail',
   webhook_deliveries: 'attempts, which webhooks.deliveries lists',
 };
 

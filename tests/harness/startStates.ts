@@ -103,6 +103,9 @@ const deleted = ({ make, ...target }: Target): Target => ({
   isDeletable: false,
 });
 
+const failedMail = provided(() =>
+  insert('mails', { kind: 'invitation', email: 'new@example.com', state: 'failed', failures: 9, error: 'No answer.' }),
+);
 const run = provided(async () => insert('template_runs', { kind: 'sync', board_id: (await givenMasterBoard()).board }));
 /** A release of a master board that the project has access to, with a copy of each row in the project. */
 const release = provided(async (place) => (await givenRelease(place)).release);
@@ -403,6 +406,8 @@ const rows: Record<string, Row> = {
   'members.set': { access: 'ownerOrSuperadmin', input: { project_id: namedProject, user_id: member } },
   'members.remove': { access: 'ownerOrSuperadmin', input: { project_id: namedProject, user_id: member } },
   'members.list': { access: 'viewer', input: { project_id: namedProject } },
+  'mails.list': { access: 'superadmin', beside: failedMail },
+  'mails.retry': { access: 'superadmin', input: { id: failedMail } },
   'webhooks.create': { access: 'ownerOrSuperadmin', input: { project_id: namedProject, url }, success: 201 },
   'webhooks.list': { access: 'ownerOrSuperadmin', input: { project_id: namedProject } },
   'webhooks.update': { access: 'ownerOrSuperadmin', input: { id: webhook, url } },

@@ -152,6 +152,7 @@ export const WRITTEN: Record<string, string[]> = {
   'members.remove': ['member.removed in a project: ids=# role=member user_id=#'],
   'members.leave': ['member.removed in a project: ids=# role=member user_id=#'],
   'plans.set': ['plan.set #: plan=x product=product-#'],
+  'mails.retry': ['mail.retried #'],
   'webhooks.create': ['webhook.created # in a project'],
   'webhooks.update': ['webhook.updated # in a project: fields=url,types,created_by'],
   'webhooks.delete': ['webhook.deleted # in a project'],

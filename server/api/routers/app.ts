@@ -8,6 +8,7 @@ import { commentRouter } from './comment.ts';
 import { eventRouter } from './event.ts';
 import { groupRouter } from './group.ts';
 import { keyRouterFor } from './key.ts';
+import { mailRouter } from './mail.ts';
 import { masterBoardRouter, templateRunRouter } from './masterBoard.ts';
 import { masterCardRouter } from './masterCard.ts';
 import { masterGroupRouter } from './masterGroup.ts';
@@ -54,6 +55,7 @@ const routers = {
   events: eventRouter,
   audit: auditRouter,
   webhooks: webhookRouter,
+  mails: mailRouter,
 };
 
 /** Every scope that a key can have. */

@@ -67,7 +67,8 @@ export type Origin = {
 };
 
 /** The part of the context that provisioning functions use. */
-export type ProvisioningContext = Pick<Context, 'db' | 'prepared' | 'origin' | 'caller'>;
+export type ProvisioningContext = Pick<Context, 'db' | 'prepared' | 'origin' | 'caller'> &
+  With<'sendsMail' | 'keyMaxDays'>;
 
 /** Who is calling. */
 export type Caller = {

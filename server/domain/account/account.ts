@@ -21,6 +21,7 @@ import {
 import { isOperator } from '../access/caller.ts';
 import type { AccountContext } from '../access/context.ts';
 import { writeEvents } from '../event/event.ts';
+import { notify } from '../mail/mail.ts';
 import { countFailure, mustBeAllowed } from './attempt.ts';
 import { countTry, openSecret, RESET_FAILURES } from './code.ts';
 import { countValidKeys, revokeKeys } from './key.ts';
@@ -115,6 +116,7 @@ export async function changePassword(context: AccountContext, { password, new_pa
     );
     if (!session) throw unauthorized('This account has changed in the meantime: sign in again.', 'credential_invalid');
     await writeEvents({ ...context, db }, [{ type: 'user.password_changed', subject_id: id }]);
+    await notify({ ...context, db }, 'password_changed', id);
     if (revoke_keys) await revokeKeys({ ...context, db }, id);
     return { token: session.token, keys_left: await countValidKeys({ ...context, db }, id) };
   });
@@ -174,6 +176,7 @@ export async function confirmSecondFactor(context: AccountContext, { code }: Sec
       throw badRequest('A newer second factor was offered in the meantime: start again.', 'second_factor_not_started');
     await forgetDevices(db, caller.id);
     await writeEvents({ ...context, db }, [{ type: 'second_factor.enabled', data: { user_id: caller.id } }]);
+    await notify({ ...context, db }, 'second_factor_enabled', caller.id);
     return replaceRecoveryCodes(db, caller.id);
   });
 }

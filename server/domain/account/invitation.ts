@@ -128,7 +128,7 @@ const isOfUser = (userId: number): RawBuilder<boolean> =>
   sql`lower(i.email) = (select lower(own.email) from users own where own.id = ${userId})`;
 
 /** Whether the project of an invitation `i` is active, and the user who sent it may still invite. */
-const IS_VALID = sql<boolean>`exists (select from projects host where host.id = i.project_id and host.is_active) and (
+export const IS_VALID = sql<boolean>`exists (select from projects host where host.id = i.project_id and host.is_active) and (
   i.invited_by is null or exists (select from users sender where sender.id = i.invited_by and sender.is_active and (
     sender.superadmin or exists (select from members theirs
       where theirs.project_id = i.project_id and theirs.user_id = sender.id and ${isManager('theirs')}))))`;

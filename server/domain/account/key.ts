@@ -13,6 +13,7 @@ import { isManager } from '../access/permission.ts';
 import { ADMIN_SCOPE, GRANTS_SCOPE } from '../access/scopes.ts';
 import { type Happened, type WriteContext, writeEvents } from '../event/event.ts';
 import { madeBy, madeWith, pauseWithoutRight } from '../event/webhookRight.ts';
+import { notify } from '../mail/mail.ts';
 import { isOwnProject } from './project.ts';
 
 type KeyAge = With<'keyMaxDays'>;
@@ -55,6 +56,7 @@ export async function createKey(context: AccountContext, { user_id, name, projec
     await makeRoomForKey({ ...context, db }, holder);
     const key = await db.insertInto('api_keys').values(row).returning(keyColumns(context)).executeTakeFirstOrThrow();
     await writeEvents({ ...context, db }, [keyEvent('key.created', key)]);
+    await notify({ ...context, db }, 'key_created', holder, { name });
     return { key, secret };
   });
 }

@@ -10,10 +10,11 @@ import { NOW } from '../../database/timestamp.ts';
 import { refusePassword } from '../../security/commonPasswords.ts';
 import { hashPassword } from '../../security/passwords.ts';
 import { isOperator } from '../access/caller.ts';
-import type { ProvisioningContext } from '../access/context.ts';
+import type { ProvisioningContext, With } from '../access/context.ts';
 import { preparation } from '../access/preparation.ts';
 import { differingFields, type Happened, type WriteContext, writeEvents } from '../event/event.ts';
 import { madeBy, pauseWithoutRight } from '../event/webhookRight.ts';
+import { notify } from '../mail/mail.ts';
 import { RESET_FAILURES } from './code.ts';
 
 /** The columns of a user for superadmins. */
@@ -87,6 +88,8 @@ export async function updateUser(context: ProvisioningContext, { id, password, .
       .where('id', '=', id)
       .forNoKeyUpdate()
       .executeTakeFirstOrThrow(unknownUser);
+    // Before the change, so that it goes to the address so far.
+    if (password_hash !== undefined) await notify({ ...context, db }, 'password_changed', id);
     const updated = db
       .updateTable('users')
       .set({ ...changes, updated_at: NOW })
@@ -172,11 +175,12 @@ export async function endSessions(db: Db, userId: number): Promise<number> {
 const MAY_BE_USED = sql<boolean>`(expires_at > now() or second_factor_at is not null)`;
 
 /** Removes the second factor of an account, also one that was only started. */
-export async function removeSecondFactor(context: WriteContext, userId: number): Promise<void> {
+export async function removeSecondFactor(context: WriteContext & With<'sendsMail'>, userId: number): Promise<void> {
   await transact(context.db, async (db) => {
-    const { has_one } = await db
+    const { has_one, is_enabled } = await db
       .selectFrom('users')
       .select(sql<boolean>`coalesce(totp_secret, totp_pending_secret) is not null`.as('has_one'))
+      .select(sql<boolean>`totp_secret is not null`.as('is_enabled'))
       .where('id', '=', userId)
       .forNoKeyUpdate()
       .executeTakeFirstOrThrow(unknownUser);
@@ -188,6 +192,7 @@ export async function removeSecondFactor(context: WriteContext, userId: number):
     await db.deleteFrom('recovery_codes').where('user_id', '=', userId).execute();
     await forgetDevices(db, userId);
     if (has_one) await writeEvents({ ...context, db }, [{ type: 'second_factor.dropped', data: { user_id: userId } }]);
+    if (is_enabled) await notify({ ...context, db }, 'second_factor_dropped', userId);
   });
 }
 

@@ -6,7 +6,7 @@ import { type Db, query } from '../../database/query.ts';
 import type { Row } from '../../database/tables.ts';
 
 /** The secret of a link is only in the mail: the database has its hash. */
-const hashLinkSecret = (secret: string) => hash('sha256', secret);
+export const hashLinkSecret = (secret: string) => hash('sha256', secret);
 
 /** Adds a link to a mail that is about to be sent, and returns its secret. Earlier links of the mail stay valid. */
 export async function addLink(db: Db, mailId: number, validSeconds: number): Promise<string> {

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { badRequest } from '../../../shared/errors.ts';
-import type { MailKind } from '../../../shared/mail.ts';
+import type { MailKind, NoticeKind } from '../../../shared/mail.ts';
 import { type Db, query } from '../../database/query.ts';
-import type { With } from '../access/context.ts';
+import type { Caller, With } from '../access/context.ts';
 
 /** A mail to be sent, in words of its kind: `domain/mail/text.ts` writes it when it is sent. */
 export type QueuedMail = {
@@ -22,12 +22,23 @@ export function mustSendMail({ services: { sendsMail } }: With<'sendsMail'>): vo
     );
 }
 
+/** For so long after a call, this process looks at each announced change: the call may not be committed yet. */
+const CALLED_FOR_MILLISECONDS = 5000;
+let calledForUntil = 0;
+export const isMailCalledFor = () => performance.now() < calledForUntil;
+
+/** After queueing a mail: the process looks as soon as it is committed and announced. */
+export function callForMail(): void {
+  calledForUntil = performance.now() + CALLED_FOR_MILLISECONDS;
+}
+
 /**
  * Queues mails in the transaction of what they are about; a process sends them after its commit. Without a mail server, nothing:
  * those who can't do without a mail ask with `mustSendMail` first.
  */
 export async function queueMails(context: { db: Db } & With<'sendsMail'>, mails: QueuedMail[]): Promise<void> {
   if (!context.services.sendsMail || mails.length === 0) return;
+  callForMail();
   for (const { kind, email, user_id = null, invitation_id = null, data = {} } of mails)
     await query(
       context.db,
@@ -35,4 +46,23 @@ export async function queueMails(context: { db: Db } & With<'sendsMail'>, mails:
         insert into mails (kind, email, user_id, invitation_id, data)
         values (${kind}, ${email}, ${user_id}, ${invitation_id}, ${JSON.stringify(data)}::jsonb)`,
     );
+}
+
+/** Tells a person what happened to their account, in its transaction. Only at a confirmed address: another one may be a stranger's. */
+export async function notify(
+  { db, caller, services }: { db: Db; caller: Caller | undefined } & With<'sendsMail'>,
+  kind: NoticeKind,
+  userId: number,
+  about: { name?: string } = {},
+): Promise<void> {
+  if (!services.sendsMail) return;
+  callForMail();
+  const data = { ...about, ...(caller && caller.id !== userId && { by_superadmin: true }) };
+  await query(
+    db,
+    sql`
+      insert into mails (kind, email, user_id, data)
+      select ${kind}, email, id, ${JSON.stringify(data)}::jsonb from users
+      where id = ${userId} and kind = 'person' and is_active and email_confirmed_at is not null`,
+  );
 }

@@ -6,6 +6,7 @@ import { checkoutRemovals } from '../billing/checkoutRow.ts';
 import { auditRemoval } from '../event/audit.ts';
 import { eventRemoval } from '../event/feed.ts';
 import { deliveryRemoval } from '../event/webhook.ts';
+import { mailRemoval } from '../mail/mailList.ts';
 import { releaseRemoval } from '../template/release.ts';
 import { rolloutRemoval } from '../template/rollout.ts';
 import { runRemoval } from '../template/templateRun.ts';
@@ -24,6 +25,7 @@ export const removalsOf = (settings: RemovalSettings): Removal[] => [
   eventRemoval(settings.EVENTS_KEPT_DAYS),
   auditRemoval(settings.AUDIT_KEPT_DAYS),
   deliveryRemoval,
+  mailRemoval,
   runRemoval(settings.TEMPLATE_RUNS_KEPT_DAYS),
   rolloutRemoval(settings.TEMPLATE_RUNS_KEPT_DAYS),
   releaseRemoval(settings.TEMPLATE_RUNS_KEPT_DAYS),
