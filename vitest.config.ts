@@ -11,6 +11,7 @@ if (!hasServerPrograms())
 
 /** The suites where a server differs from the embedded database: concurrency, plans, types and limits of connections. */
 const ON_A_SERVER = [
+  'addresses',
   'answerSize',
   'audit',
   'baselines',
@@ -30,6 +31,7 @@ const ON_A_SERVER = [
   'plans',
   'positions',
   'races',
+  'recovery',
   'removal',
   'restoration',
   'rolloutModel',

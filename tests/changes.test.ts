@@ -183,11 +183,16 @@ function declaredBy({ name }: Procedure): readonly EventType[] {
   return definitions[name]!._def.meta.events ?? [];
 }
 
+/** They change nothing yet: what the link of their mail does has its event. */
+const ONLY_MAILS = ['account.requestPasswordReset', 'account.changeAddress', 'account.requestConfirmation'];
+const isMailOnly = ({ name }: Procedure) => ONLY_MAILS.includes(name);
+const writing = mutations.filter((procedure) => !isMailOnly(procedure));
+
 describe('the router', () => {
   it('has the events of each mutation, all of known types, and none of a query', () => {
     const isKnown = (type: EventType) => type in EVENT_TYPES;
 
-    expect(mutations.filter((procedure) => declaredBy(procedure).length === 0).map(({ name }) => name)).toEqual([]);
+    expect(mutations.filter((procedure) => declaredBy(procedure).length === 0)).toEqual(mutations.filter(isMailOnly));
     expect(mutations.flatMap(declaredBy).filter((type) => !isKnown(type))).toEqual([]);
     expect(procedures.filter(({ type }) => type === 'query').flatMap(declaredBy)).toEqual([]);
   });
@@ -264,7 +269,7 @@ const CHANGES_ANEW = new Set([
   ...['keys.create', 'keys.rotate', 'webhooks.create', 'webhooks.rotateSecret', 'webhooks.resend', 'webhooks.sendTest'],
 ]);
 
-describe.each(mutations.map((procedure) => [procedure.name, procedure] as const))('%s', (name, procedure) => {
+describe.each(writing.map((procedure) => [procedure.name, procedure] as const))('%s', (name, procedure) => {
   it('changes nothing without its events, nothing when repeated with its key, and once more only if it is made for that', async () => {
     const { answer, call } = await expectEvents(procedure, 'rest', randomUUID());
     if (!procedure.isKeyed) return;

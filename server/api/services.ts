@@ -19,6 +19,7 @@ import { type ChangeChannel, makeChangeSignal } from '../limits/changeSignal.ts'
 import { type MakeCounter, openCounters } from '../limits/counters.ts';
 import { type KeyHolders, makeKeyHolders } from '../limits/keyHolders.ts';
 import { type KeyUse, makeKeyUse } from '../limits/keyUse.ts';
+import { makeMailLimit } from '../limits/mailLimit.ts';
 import { makeRateLimit, type RateLimit } from '../limits/rateLimit.ts';
 import { makeUnsentResponses, type UnsentElsewhere, type UnsentResponses } from '../limits/unsentResponses.ts';
 import { choosePayments } from '../payments/choice.ts';
@@ -128,6 +129,7 @@ export async function openServices(
     tokens: makeTokens(secrets, settings.TOKEN_LIFETIME_HOURS * 60 * 60),
     rateLimit: makeRateLimit(counters, settings.RATE_LIMIT_PER_MINUTE),
     attemptLimit: makeAttemptLimit(counters.make),
+    mailLimit: makeMailLimit(counters.make),
     secretBox: makeSecretBox(storedSecret === undefined ? secrets : [...secrets, storedSecret]),
     findCaller: (credential, ...call) =>
       callerQueue.run(queueKey(credential), () =>

@@ -22,6 +22,7 @@ const WITHOUT_EVENTS: Record<string, string> = {
   template_outcomes: 'template.applied names their run',
   template_rows: 'contents of releases, which release.published names',
   mails: 'about what an event says, which names their user, their invitation or the mail',
+  mail_links: 'the same',
   webhook_deliveries: 'attempts, which webhooks.deliveries lists',
 };
 

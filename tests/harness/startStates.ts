@@ -11,6 +11,7 @@ import {
   givenGroup,
   givenInvitation,
   givenKey,
+  givenLink,
   givenMasterBoard,
   givenMember,
   givenProduct,
@@ -196,6 +197,22 @@ const newIdentifier = () => randomUUID();
 const inAMonth = () => new Date(Date.now() + 30 * 86_400_000).toISOString();
 const newEmail = () => `${randomUUID()}@example.test`;
 
+const resetLink = async () => {
+  const { id: user_id, email } = await givenUser();
+  return givenLink({ kind: 'password_reset', email, user_id });
+};
+const addressLink = ofAuthor(({ author }) =>
+  givenLink({ kind: 'address_confirmation', email: newEmail(), user_id: author.id }),
+);
+const invitationLink = async () => {
+  const email = newEmail();
+  return givenLink({
+    kind: 'invitation',
+    email,
+    invitation_id: await givenInvitation(await givenProject(), { email }),
+  });
+};
+
 /** The file of a master board that does not exist yet. */
 const newTemplate = {
   board: { key: newIdentifier, groups: [{ key: 'first', cards: [{ key: newIdentifier }] }] },
@@ -226,12 +243,19 @@ const rows: Record<string, Row> = {
   'account.prove': { access: 'signedIn', input: { password, code: null } },
   'account.setDefaultProject': { access: 'signedIn', input: { project_id: namedProject } },
   'account.listInvitations': { access: 'signedIn' },
-  'account.acceptInvitation': { access: 'signedIn', input: { id: ownInvitation } },
+  'account.acceptInvitation': { access: 'signedIn', input: { id: ownInvitation, secret: null } },
   'account.declineInvitation': { access: 'signedIn', input: { id: ownInvitation } },
   'account.startSecondFactor': { access: 'signedIn', input: { password } },
   'account.confirmSecondFactor': { access: 'signedIn', input: { code: '123456' }, success: 400 },
   'account.dropSecondFactor': { access: 'signedIn', input: { password, code: '123456' }, success: 400 },
   'account.renewRecoveryCodes': { access: 'signedIn', input: { password, code: '123456' }, success: 400 },
+  'account.requestPasswordReset': { access: 'anyone', input: { email: newEmail } },
+  'account.resetPassword': { access: 'anyone', input: { secret: resetLink, new_password: password } },
+  'account.changeAddress': { access: 'signedIn', input: { email: newEmail } },
+  'account.requestConfirmation': { access: 'signedIn' },
+  'account.confirmAddress': { access: 'signedIn', input: { secret: addressLink }, missing: 422 },
+  'account.showInvitation': { access: 'anyone', input: { secret: invitationLink } },
+  'account.signUp': { access: 'anyone', input: { secret: invitationLink, password }, success: 201 },
   'projects.listOwn': { access: 'signedIn' },
   'boards.get': { access: 'viewer', input: { id: board } },
   'boards.list': { access: 'viewer', beside: board },

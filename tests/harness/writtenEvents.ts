@@ -31,6 +31,13 @@ export const WRITTEN: Record<string, string[]> = {
   'account.confirmSecondFactor': ['second_factor.enabled: user_id=#'],
   'account.dropSecondFactor': ['second_factor.dropped: user_id=#'],
   'account.renewRecoveryCodes': ['recovery_codes.renewed: user_id=#'],
+  'account.resetPassword': ['user.password_changed #'],
+  'account.confirmAddress': ['user.updated #: fields=email,email_confirmed_at'],
+  'account.signUp': [
+    'user.created #',
+    'member.added in a project: role=member user_id=# invitation_id=#',
+    'session.started',
+  ],
   'boards.create': ['board.created # in a project: ids=#'],
   'boards.update': [
     'board.reordered in a project: ids=#',

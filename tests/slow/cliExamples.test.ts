@@ -12,6 +12,12 @@ import { givenTerminal } from '../harness/terminal.ts';
 const AFTER_OTHERS = {
   'account accept-invitation': 'There is no such invitation.',
   'account decline-invitation': 'There is no such invitation.',
+  ...Object.fromEntries(
+    ['reset-password', 'confirm-address', 'show-invitation', 'sign-up'].map((name) => [
+      `account ${name}`,
+      'This link was used, has expired, or is incomplete. Ask for another one.',
+    ]),
+  ),
   'account confirm-second-factor': 'code is wrong: check the clock of the device.',
   'account drop-second-factor': 'No second factor is enabled.',
   'account renew-recovery-codes': 'No second factor is enabled.',

@@ -5,6 +5,7 @@ import type { Db } from '../../database/query.ts';
 import type { Row } from '../../database/tables.ts';
 import type { Written } from '../../database/writePosition.ts';
 import type { AttemptLimit } from '../../limits/attemptLimit.ts';
+import type { MailLimit } from '../../limits/mailLimit.ts';
 import type { PaymentProvider } from '../../payments/provider.ts';
 import type { FairQueue } from '../../runtime/fairQueue.ts';
 import type { Log } from '../../runtime/log.ts';
@@ -35,6 +36,7 @@ export type NodeServices = {
   hasSearchIndex: boolean;
   tokens: Tokens;
   attemptLimit: AttemptLimit;
+  mailLimit: MailLimit;
   secretBox: SecretBox;
   /** Whether mails are sent, or shown in the terminal of the demo. */
   sendsMail: boolean;

@@ -21,7 +21,9 @@ import {
 import { isOperator } from '../access/caller.ts';
 import type { AccountContext } from '../access/context.ts';
 import { writeEvents } from '../event/event.ts';
+import { endLinks } from '../mail/link.ts';
 import { notify } from '../mail/mail.ts';
+
 import { countFailure, mustBeAllowed } from './attempt.ts';
 import { countTry, openSecret, RESET_FAILURES } from './code.ts';
 import { countValidKeys, revokeKeys } from './key.ts';
@@ -109,6 +111,7 @@ export async function changePassword(context: AccountContext, { password, new_pa
       .where('id', '=', context.caller.sessionId)
       .executeTakeFirst();
     await endSessions(db, id);
+    await endLinks(db, [user.email], ['password_reset'], id);
     const session = await openSession(
       { ...context, db },
       { id, password_hash: newHash, totp_secret },

@@ -28,6 +28,8 @@ export async function addMember(context: SignedInContext, { email, role, ...name
     .select('id')
     .where(sql<boolean>`lower(email) = lower(${email})`)
     .where('is_active', 'is', true)
+    // An address that nobody confirmed may be somebody else's.
+    .where('email_confirmed_at', 'is not', null)
     .executeTakeFirstOrThrow(() => invalid({ email: 'does not belong to a registered user' }, 'not_registered'));
 
   return transact(context.db, async (db) => {
@@ -93,7 +95,7 @@ export async function insertMember(
         where u.id = (select user_id from added) and u.default_project_id is null
       ), invitation_settled as (
         delete from invitations i using added join users u on u.id = added.user_id
-        where i.project_id = ${project_id} and lower(i.email) = lower(u.email) returning i.id
+        where i.project_id = ${project_id} and lower(i.email) = lower(u.email) and u.email_confirmed_at is not null returning i.id
       )
       select (select id from invitation_settled) as invitation_id from added`,
   );

@@ -14,19 +14,22 @@ import type { ProvisioningContext, With } from '../access/context.ts';
 import { preparation } from '../access/preparation.ts';
 import { differingFields, type Happened, type WriteContext, writeEvents } from '../event/event.ts';
 import { madeBy, pauseWithoutRight } from '../event/webhookRight.ts';
+import { endLinks, LINK_KINDS } from '../mail/link.ts';
 import { notify } from '../mail/mail.ts';
+
 import { RESET_FAILURES } from './code.ts';
 
 /** The columns of a user for superadmins. */
-export const USER_COLUMNS = User.keyof().options.map((field) =>
-  field === 'has_second_factor' ? sql<boolean>`totp_secret is not null`.as(field) : field,
-);
+export const USER_COLUMNS = User.keyof().options.map((field) => {
+  if (field === 'has_second_factor') return sql<boolean>`totp_secret is not null`.as(field);
+  return field === 'has_password' ? sql<boolean>`password_hash is not null`.as(field) : field;
+});
 
 const unknownUser = () => notFound('There is no such user.');
 
 const ONLY_FOR_PERSONS = 'is only for persons';
 
-const CONSTRAINT_ERRORS = {
+export const CONSTRAINT_ERRORS = {
   users_email_unique: () => invalid({ email: 'belongs to another user' }, 'already_exists'),
   users_sign_in_check: () => invalid({ password: ONLY_FOR_PERSONS }),
   users_default_project_id_foreign: () => invalid({ default_project_id: 'does not exist' }, 'unknown_reference'),
@@ -63,7 +66,10 @@ export const SERVICE_DOMAIN = '@service.invalid';
 /** The place of an e-mail address for services, unique. */
 const makeHandle = () => `service-${randomBytes(6).toString('hex')}${SERVICE_DOMAIN}`;
 
-/** Changes the sent fields of a user. A new password or deactivation ends all their sessions. */
+/**
+ * Changes the sent fields of a user. A new password or deactivation ends all their sessions. An address that a superadmin enters
+ * counts as confirmed.
+ */
 export async function updateUser(context: ProvisioningContext, { id, password, ...fields }: UserUpdate) {
   const { name, email, is_active, language, default_project_id, rate_limit_per_minute } = fields;
   if (password != null) mustBeAnother(context, id, { password: 'is your own: change it with account.changePassword' });
@@ -88,11 +94,12 @@ export async function updateUser(context: ProvisioningContext, { id, password, .
       .where('id', '=', id)
       .forNoKeyUpdate()
       .executeTakeFirstOrThrow(unknownUser);
-    // Before the change, so that it goes to the address so far.
+    // Before the change, so that they go to the address so far.
     if (password_hash !== undefined) await notify({ ...context, db }, 'password_changed', id);
+    if (email != null && !isSameAddress(email, before.email)) await notify({ ...context, db }, 'address_changed', id);
     const updated = db
       .updateTable('users')
-      .set({ ...changes, updated_at: NOW })
+      .set({ ...changes, ...(email != null && confirmedBy(before, email)), updated_at: NOW })
       .where('id', '=', id)
       .returning(USER_COLUMNS)
       .executeTakeFirstOrThrow();
@@ -100,6 +107,8 @@ export async function updateUser(context: ProvisioningContext, { id, password, .
     if (user.kind === 'service' && email != null) throw invalid({ email: ONLY_FOR_PERSONS });
     if (password != null) mustBeGoodPassword('password', password, user);
     if (password_hash !== undefined || is_active === false) await endSessions(db, id);
+    if (user.email !== before.email) await endLinks(db, [before.email, user.email], LINK_KINDS, id);
+    else if (password_hash !== undefined) await endLinks(db, [user.email], ['password_reset'], id);
     const changed = differingFields(before, user);
     const happened: Happened[] = [];
     if (changed.length > 0) happened.push({ type: 'user.updated', subject_id: id, data: { fields: changed } });
@@ -109,6 +118,12 @@ export async function updateUser(context: ProvisioningContext, { id, password, .
     return { user };
   });
 }
+
+export const isSameAddress = (one: string, other: string) => one.toLowerCase() === other.toLowerCase();
+
+/** Entered once more, the same address stays confirmed since when it was. */
+const confirmedBy = (before: { email: string; email_confirmed_at: Date | null }, email: string) =>
+  before.email === email && before.email_confirmed_at ? {} : { email_confirmed_at: NOW };
 
 /** Null does not change a right. */
 const rightsOf = ({ superadmin, superadmin_billing, enable_ai }: Partial<UserUpdate>) => ({

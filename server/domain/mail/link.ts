@@ -45,14 +45,26 @@ export async function useLink(db: Db, kind: MailKind, secret: string): Promise<L
   return mail;
 }
 
-/** Ends the open links to these addresses, and mails that wait, since they would bring new ones. */
-export async function endLinks(db: Db, emails: string[], kinds: readonly MailKind[]): Promise<void> {
+/** What has a link. */
+export const LINK_KINDS = ['password_reset', 'address_confirmation', 'invitation'] as const satisfies MailKind[];
+
+/**
+ * Ends the open links to these addresses, and mails that wait, since they would bring new ones. With a user, also the changes of
+ * address that they have begun, to whatever address.
+ */
+export async function endLinks(
+  db: Db,
+  emails: string[],
+  kinds: readonly MailKind[],
+  userId: number | null = null,
+): Promise<void> {
   await query(
     db,
     sql`
       update mails set used_at = now(), state = case when state = 'waiting' then 'dropped' else state end
-      where lower(email) = any(select lower(address) from unnest(${emails}::text[]) as address)
-        and kind = any(${kinds}::text[]) and used_at is null`,
+      where used_at is null and (
+        (lower(email) = any(select lower(address) from unnest(${emails}::text[]) as address) and kind = any(${kinds}::text[]))
+        or (user_id = ${userId}::int and kind = 'address_confirmation'))`,
   );
 }
 

@@ -66,3 +66,18 @@ export async function notify(
       where id = ${userId} and kind = 'person' and is_active and email_confirmed_at is not null`,
   );
 }
+
+/** Queues a mail, unless the same one waits or was queued within the last minutes, and its link was not used. */
+export async function queueMailOnce(context: { db: Db } & With<'sendsMail'>, mail: QueuedMail): Promise<void> {
+  const { kind, email, user_id = null, invitation_id = null } = mail;
+  const queued = await query(
+    context.db,
+    sql`
+      select from mails
+      where lower(email) = lower(${email}) and kind = ${kind} and user_id is not distinct from ${user_id}::int
+        and invitation_id is not distinct from ${invitation_id}::int and used_at is null
+        and (state = 'waiting' or created_at > now() - interval '5 minutes')
+      limit 1`,
+  );
+  if (queued.length === 0) await queueMails(context, [mail]);
+}
