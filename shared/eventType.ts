@@ -109,6 +109,13 @@ const TYPES_WITH_TRAITS = {
   'second_factor.enabled': { text: 'A user enabled a second factor.', audit: 'always' },
   'second_factor.dropped': { text: 'A second factor was dropped.', audit: 'always' },
   'recovery_codes.renewed': { text: 'A user renewed their recovery codes.', audit: 'always' },
+  'identity.linked': { text: 'A person linked an account of an identity provider.', audit: 'always', level: 3 },
+  'identity.unlinked': {
+    text: 'An account of an identity provider was unlinked.',
+    audit: 'always',
+    changesRights: true,
+    level: 3,
+  },
   'session.started': { text: 'A user signed in.', audit: 'always' },
   'session.proven': {
     text: 'A user gave their password again, for what needs fresh proof.',

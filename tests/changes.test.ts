@@ -205,6 +205,7 @@ describe('the router', () => {
       ...['rollout.stage_finished', 'rollout.finished', 'rollout.rolled_back'],
       ...['template.rolled_out', 'template.rolled_back'],
       'subscription.changed',
+      'identity.linked',
     ]);
   });
 });

@@ -47,6 +47,9 @@ const CREATES: Record<'secret' | 'right' | 'way out', { proven: string[]; asking
     free: [
       // Takes the password and the code itself.
       'auth.authenticate',
+      // A sign-in at the identity provider; to link an identity, it asks for proof itself.
+      'auth.startSso',
+      'auth.finishSso',
       // With a code of the secret that `startSecondFactor` gave for the password.
       'account.confirmSecondFactor',
       // Goes to the owner of the address; the link in it, for one use.
@@ -67,6 +70,7 @@ const CREATES: Record<'secret' | 'right' | 'way out', { proven: string[]; asking
       'members.add',
       'members.set',
       'account.changeAddress',
+      'account.unlinkIdentity',
     ],
     asking: ['account.prove', 'account.dropSecondFactor'],
     // An owner gave the first with proof. The second takes the link that `changeAddress` sent, with proof.

@@ -27,6 +27,7 @@ import type { Settings } from '../runtime/env.ts';
 import { type FairQueue, makeFairQueue, type QueueLoad } from '../runtime/fairQueue.ts';
 import { isLoopback } from '../runtime/host.ts';
 import type { Log } from '../runtime/log.ts';
+import { makeIdentityProviders } from '../security/identityProvider.ts';
 import { passwordLoad, sharePasswordQueue } from '../security/passwords.ts';
 import { makeSecretBox } from '../security/secretBox.ts';
 import { makeTokens } from '../security/tokens.ts';
@@ -147,6 +148,7 @@ export async function openServices(
     queue,
     unsentResponses: makeUnsentResponses(undefined, siblings?.unsentElsewhere),
     sendsMail: settings.SMTP_URL !== undefined || showsMails(settings, database),
+    identityProviders: makeIdentityProviders(settings.SSO_ISSUERS, log),
     payments: await choosePayments(settings),
     publicUrl: settings.PUBLIC_URL,
     metricsAccess: {

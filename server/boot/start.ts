@@ -11,6 +11,7 @@ import type { Opening } from '../database/embedded/opening.ts';
 import { remindersOf } from '../database/level.ts';
 import { migrate } from '../database/migrate.ts';
 import { addFirstUsers, type FirstAdmin, warnOfUsers } from '../database/seed/firstUsers.ts';
+import { endSessionsOfOthers } from '../domain/account/identity.ts';
 import { warnOfAge } from '../domain/account/keyWarning.ts';
 import { reencryptSecrets } from '../domain/account/reencrypt.ts';
 import { warnOfLostRights } from '../domain/event/webhookRight.ts';
@@ -142,6 +143,10 @@ async function serve(
   // With many users it continues while requests are served.
   await Promise.race([reencrypting, pause(2000, undefined, { ref: false })]);
 
+  if (isFirst)
+    await endSessionsOfOthers(database.db, services).catch((error) =>
+      logger.warn(error, 'Sessions of removed identity providers were not ended: the next start retries.'),
+    );
   const url = await listen(app, settings, worker);
   if (database.isEmbedded) await keepAddress(settings.DATA_DIR, url);
   const { API_KEYS_MAX_DAYS: keyMaxDays } = settings;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { EventFollow } from '../../shared/event.ts';
+import { REQUIRED_UNLESS } from '../../shared/fields.ts';
 import { Authenticate } from '../../shared/user.ts';
 import type { BuiltIn } from './command.ts';
 import { SHORT } from './inputOptions.ts';
@@ -20,8 +21,17 @@ export const BUILT_IN: Record<string, BuiltIn> = {
     run: async (given) => (await import('./databaseState.ts')).fillDemo(given),
   },
   login: {
-    does: 'Sign in to a service, with a prompt for the password: commands with its --url then act as you.',
-    input: Authenticate.pick({ email: true }),
+    does: 'Sign in to a service, with a prompt for the password or in the browser: commands with its --url then act as you.',
+    explains:
+      'With --sso, prints an address of the identity provider and opens it in the browser, and waits for five minutes until you have signed in there.',
+    input: z.object({
+      email: Authenticate.shape.email
+        .optional()
+        .meta({ description: 'Your e-mail address.', example: 'member@demo.test', [REQUIRED_UNLESS]: { sso: true } }),
+      sso: z.boolean().optional().meta({ description: 'Sign in at an identity provider of the service instead.' }),
+      issuer: z.string().optional().meta({ description: 'With --sso: which one, if there are several.' }),
+    }),
+    operands: ['issuer'],
     common: ['url', 'recovery'],
     run: async (given) => (await import('./login.ts')).login(given),
   },

@@ -15,7 +15,7 @@ import { Checkout, Plan, Subscription } from './entities/subscription.ts';
 import { Tag } from './entities/tag.ts';
 import { TemplateOutcome, TemplateRun } from './entities/templateRun.ts';
 import { Theme, ThemeVersion } from './entities/theme.ts';
-import { Member, RecoveryCode, Session, User } from './entities/user.ts';
+import { Identity, Member, RecoveryCode, Session, SsoFlow, User } from './entities/user.ts';
 import { Webhook, WebhookDelivery } from './entities/webhook.ts';
 
 /** One for each table. */
@@ -25,7 +25,9 @@ export const entities = [
   ProjectTool,
   User,
   RecoveryCode,
+  Identity,
   Session,
+  SsoFlow,
   Member,
   Invitation,
   Mail,

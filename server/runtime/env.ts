@@ -1,8 +1,9 @@
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import { hasClearHosts, parseDatabaseUrl, TARGETS, targetOf } from './databaseUrl.ts';
-import { isWildcard } from './host.ts';
+import { isLoopback, isWildcard } from './host.ts';
 import { nearestName } from './nearestName.ts';
+import { ssoIssuers } from './ssoIssuers.ts';
 import { startFailure } from './startFailure.ts';
 
 export type Settings = z.output<typeof Settings>;
@@ -183,6 +184,7 @@ const Fields = z.object({
       error: 'must be an address such as Deckhand <deckhand@example.com>',
     })
     .optional(),
+  SSO_ISSUERS: ssoIssuers.default([]),
   METRICS_TOKEN: z
     .string()
     .regex(/^[\x21-\x7e]{16,}$/, { error: 'must be at least 16 characters, without spaces' })
@@ -273,6 +275,15 @@ const Settings = Fields.refine((settings) => settings.DATABASE_URL === undefined
     path: ['PUBLIC_URL'],
     error: 'must be set when HOST is a wildcard: links in mails lead there',
   })
+  .refine(({ HOST, PUBLIC_URL, SSO_ISSUERS }) => PUBLIC_URL || !SSO_ISSUERS?.length || isLoopback(HOST), {
+    when,
+    path: ['PUBLIC_URL'],
+    error: 'must be set for SSO_ISSUERS: identity providers send people back to it',
+  })
+  .refine(
+    ({ SSO_ISSUERS = [], TOKEN_LIFETIME_HOURS: most }) => !SSO_ISSUERS.some((one) => (one.session_hours ?? 0) > most),
+    { when, path: ['SSO_ISSUERS'], error: 'session_hours must not be more than TOKEN_LIFETIME_HOURS' },
+  )
   .refine(({ DATABASE_URL, DATABASE_REPLICA_URLS }) => DATABASE_URL || !DATABASE_REPLICA_URLS?.length, {
     when,
     path: ['DATABASE_REPLICA_URLS'],

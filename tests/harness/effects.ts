@@ -16,6 +16,7 @@ const WITHOUT_EVENTS: Record<string, string> = {
   idempotency_keys: 'the stored response of a call',
   idempotency_usage: 'how many of these a user has',
   sessions: 'session.*, sessions.ended and user.updated name their user',
+  sso_flows: 'sign-ins that are under way',
   recovery_codes: 'recovery_codes.renewed and second_factor.* name their user',
   checkouts: 'the subscription of its event names them',
   template_runs: 'template.started names the run, which then counts its progress',
@@ -43,6 +44,7 @@ const SUBJECTS: Record<string, string> = {
   master_card: 'cards',
   key: 'api_keys',
   template: 'boards',
+  identity: 'identities',
 };
 const tableOf = (noun: string) => SUBJECTS[noun] ?? `${noun}s`;
 

@@ -181,6 +181,9 @@ const furtherProject = ofAuthor(async ({ author }) => {
   return further.id;
 });
 
+/** Of the caller. */
+const identity = (_place: Place, { users }: World) =>
+  insert('identities', { user_id: users.superadmin.id, issuer: 'https://id.example', subject: randomUUID() });
 const serviceKey: Target = {
   make: async () => (await givenKey(await givenServiceAccount())).id,
   owner: 'superadmins',
@@ -235,6 +238,9 @@ type Row = {
 
 /** The start state of every procedure: a new one needs a row here for the suites over all procedures. */
 const rows: Record<string, Row> = {
+  'auth.listIssuers': { access: 'anyone' },
+  'auth.startSso': { access: 'anyone', success: 400 },
+  'auth.finishSso': { access: 'anyone', success: 400 },
   'auth.authenticate': { access: 'anyone', input: { email, password } },
   'account.whoAmI': { access: 'signedIn' },
   'account.signOut': { access: 'signedIn', endsSession: true },
@@ -242,6 +248,8 @@ const rows: Record<string, Row> = {
   'account.changePassword': { access: 'signedIn', input: { password, new_password: password }, endsSession: true },
   'account.prove': { access: 'signedIn', input: { password, code: null } },
   'account.setDefaultProject': { access: 'signedIn', input: { project_id: namedProject } },
+  'account.listIdentities': { access: 'signedIn' },
+  'account.unlinkIdentity': { access: 'signedIn', input: { id: identity } },
   'account.listInvitations': { access: 'signedIn' },
   'account.acceptInvitation': { access: 'signedIn', input: { id: ownInvitation, secret: null } },
   'account.declineInvitation': { access: 'signedIn', input: { id: ownInvitation } },

@@ -25,6 +25,7 @@ export const WRITTEN: Record<string, string[]> = {
   'account.setDefaultProject': ['user.updated #: fields=default_project_id'],
   'account.acceptInvitation': ['member.added in a project: role=member user_id=# invitation_id=#'],
   'account.declineInvitation': ['invitation.declined # in a project'],
+  'account.unlinkIdentity': ['identity.unlinked #: user_id=#'],
   'account.prove': ['session.proven'],
   'account.changePassword': ['user.password_changed #'],
   'account.startSecondFactor': ['second_factor.started: user_id=#'],

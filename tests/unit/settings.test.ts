@@ -13,6 +13,7 @@ const DEFAULTS = {
   ...{ JWT_PREVIOUS_SECRETS: [], TOKEN_LIFETIME_HOURS: 12, RATE_LIMIT_PER_MINUTE: 600, TRUST_PROXY: false },
   ...{ OTEL_SDK_DISABLED: false, OTEL_TRACES_SAMPLER: 'parentbased_always_on', OTEL_TRACES_SAMPLER_ARG: 1 },
   ...{ TEMPLATE_RUNS_KEPT_DAYS: 90, CHECKOUTS_KEPT_DAYS: 730, EVENTS_KEPT_DAYS: 30, AUDIT_KEPT_DAYS: 365 },
+  ...{ SSO_ISSUERS: [] },
   ...{ WEBHOOKS: true, WEBHOOK_ALLOWED_HOSTS: [] },
   ...{ STOP_PAUSE_SECONDS: 0, WORKERS: 1, ALLOWED_ORIGINS: [], DATABASE_REPLICA_URLS: [], LOG_LEVEL: 'info' },
 };
@@ -37,6 +38,7 @@ const EVERY_SETTING: [string, string, unknown?][] = [
   ['STRIPE_WEBHOOK_SECRET', 'whsec_1'],
   ['TEST_CHECKOUT', 'off', false],
   ['PUBLIC_URL', 'https://api.example.com//', 'https://api.example.com'],
+  ['SSO_ISSUERS', '[]', []],
   ['METRICS_TOKEN', 'a-token-for-tests'],
   ['TRUST_PROXY', '2', 2],
   ['ALLOWED_ORIGINS', 'https://a.example.com, http://b:5173', ['https://a.example.com', 'http://b:5173']],

@@ -29,6 +29,7 @@ import {
   SignedUp,
   SignUp,
 } from '../../../shared/recovery.ts';
+import { IdentityChoice, IdentityList, IdentityPage } from '../../../shared/sso.ts';
 import {
   changePassword,
   confirmSecondFactor,
@@ -41,6 +42,7 @@ import {
   whoAmI,
 } from '../../domain/account/account.ts';
 import { changeAddress, confirmAddress, requestConfirmation } from '../../domain/account/address.ts';
+import { listIdentities, unlinkIdentity } from '../../domain/account/identity.ts';
 import { acceptInvitation, declineInvitation, listOwnInvitations } from '../../domain/account/invitation.ts';
 import { giveProof } from '../../domain/account/proof.ts';
 import { requestPasswordReset, resetPassword } from '../../domain/account/recovery.ts';
@@ -137,6 +139,34 @@ export const accountRouter = router({
     .input(ProofGiven)
     .output(z.void())
     .mutation(({ ctx, input }) => giveProof(ctx, input)),
+
+  listIdentities: rest(signedInProcedure, '/v1/account/list-identities', {
+    message: 'Your identities.',
+    summary: 'List your identities',
+    description: 'The accounts at identity providers that are linked to yours, page by page.',
+    namesRow: false,
+  })
+    .meta({ onPrimary: true })
+    .input(IdentityList)
+    .output(IdentityPage)
+    .query(({ ctx, input }) => listIdentities(ctx, input)),
+
+  unlinkIdentity: rest(signedInProcedure, '/v1/account/unlink-identity', {
+    message: 'Identity unlinked.',
+    summary: 'Unlink an identity',
+    description:
+      'Removes the link to an account at an identity provider. Sessions that it signed in to end, also this one.',
+  })
+    .meta({
+      isDestructive: true,
+      level: 3,
+      proof: 'always',
+      events: ['identity.unlinked'],
+      reasons: ['last_way_in'],
+    })
+    .input(IdentityChoice)
+    .output(z.void())
+    .mutation(({ ctx, input }) => unlinkIdentity(ctx, input)),
 
   changePassword: rest(signedInProcedure, '/v1/account/change-password', {
     message: 'Password changed.',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { SsoFinish, SsoFinished, SsoIssuerList, SsoStart, SsoStarted } from '../../../shared/sso.ts';
 import {
   Authenticate,
   AuthenticatedUser,
@@ -11,6 +12,8 @@ import {
   UserUpdate,
 } from '../../../shared/user.ts';
 import { authenticate } from '../../domain/account/signIn.ts';
+import { listIssuers, startSso } from '../../domain/account/sso.ts';
+import { finishSso } from '../../domain/account/ssoFinish.ts';
 import {
   createUser,
   dropSecondFactorOf,
@@ -45,6 +48,58 @@ export const authRouter = router({
     .input(Authenticate)
     .output(AuthenticatedUser)
     .mutation(({ ctx, input }) => authenticate(ctx, input)),
+
+  listIssuers: rest(anyoneProcedure, '/v1/auth/list-issuers', {
+    message: 'Identity providers.',
+    summary: 'List identity providers',
+    description: 'The identity providers of the settings, where people can sign in.',
+    errors: [400, 422, 429],
+  })
+    .output(SsoIssuerList)
+    .query(({ ctx }) => listIssuers(ctx)),
+
+  startSso: rest(anyoneProcedure, '/v1/auth/start-sso', {
+    message: 'Sign-in started.',
+    summary: 'Start a sign-in at an identity provider',
+    description:
+      'Returns the address where the person signs in. The provider sends them back to `/sso/callback`; `auth.finishSso` takes what it appends. To link an identity, which needs fresh proof (`account.prove`), or to prove that it is you, call it with your token.',
+    errors: [400, 401, 403, 422, 429, 500],
+  })
+    .meta({
+      level: 3,
+      idempotency: 'never',
+      reasons: [
+        ...(['sso_unknown_issuer', 'sso_unavailable', 'sso_refused'] as const),
+        ...(['not_signed_in', 'key_not_allowed', 'proof_required'] as const),
+      ],
+    })
+    .input(SsoStart)
+    .output(SsoStarted)
+    .mutation(({ ctx, input }) => startSso(ctx, input)),
+
+  finishSso: rest(anyoneProcedure, '/v1/auth/finish-sso', {
+    message: 'Signed in.',
+    summary: 'Finish a sign-in at an identity provider',
+    description:
+      'Checks what the identity provider sent, and the second factor, if it is enabled and the provider asked for none that is trusted. Returns the Bearer token for later calls. An identity is never matched by e-mail address: it is linked by its owner, or belongs to a new account, if the issuer allows sign-ups.',
+    errors: [400, 401, 403, 422, 429, 500],
+  })
+    .meta({
+      level: 3,
+      idempotency: 'never',
+      events: [
+        ...(['session.started', 'session.proven', 'user.created', 'identity.linked'] as const),
+        ...(['member.added', 'member.updated', 'member.removed', 'webhook.disabled'] as const),
+      ],
+      reasons: [
+        ...(['sso_unknown_issuer', 'sso_unavailable', 'sso_refused', 'sso_expired'] as const),
+        ...(['account_exists', 'no_account_here'] as const),
+        ...(['code_required', 'code_wrong', 'codes_blocked', 'too_many_failures'] as const),
+      ],
+    })
+    .input(SsoFinish)
+    .output(SsoFinished)
+    .mutation(({ ctx, input }) => finishSso(ctx, input)),
 });
 
 export const userRouter = router({
@@ -81,7 +136,7 @@ export const userRouter = router({
     .meta({
       prepare: hashSentPassword,
       events: ['user.updated', 'user.password_changed', 'webhook.disabled'],
-      reasons: ['already_exists', 'unknown_reference', 'password_weak', 'own_account'],
+      reasons: ['already_exists', 'unknown_reference', 'password_weak', 'own_account', 'last_superadmin'],
     })
     .input(UserUpdate)
     .output(oneUser)

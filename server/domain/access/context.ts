@@ -9,6 +9,7 @@ import type { MailLimit } from '../../limits/mailLimit.ts';
 import type { PaymentProvider } from '../../payments/provider.ts';
 import type { FairQueue } from '../../runtime/fairQueue.ts';
 import type { Log } from '../../runtime/log.ts';
+import type { IdentityProvider } from '../../security/identityProvider.ts';
 import type { SecretBox } from '../../security/secretBox.ts';
 import type { Tokens } from '../../security/tokens.ts';
 import type { EventHub } from '../event/following.ts';
@@ -40,6 +41,8 @@ export type NodeServices = {
   secretBox: SecretBox;
   /** Whether mails are sent, or shown in the terminal of the demo. */
   sendsMail: boolean;
+  /** Where people can sign in, by name. */
+  identityProviders: ReadonlyMap<string, IdentityProvider>;
   /** Undefined without payments. */
   payments: PaymentProvider | undefined;
   /** For how long events can be read. */

@@ -37,7 +37,7 @@ export async function whoAmI({ db, caller }: AccountContext) {
   const account = await db
     .selectFrom('users')
     .select(USER_COLUMNS)
-    .select(CODES_LEFT.as('recovery_codes_left'))
+    .select([CODES_LEFT.as('recovery_codes_left'), sql<boolean>`password_hash is not null`.as('has_password')])
     .where('id', '=', caller.id)
     .executeTakeFirstOrThrow();
   return { account };

@@ -60,7 +60,8 @@ export async function setMember(context: ProjectContext, { user_id, role, ...nam
     } else if (before.role !== role) {
       await db
         .updateTable('members')
-        .set({ role })
+        // It is no longer the issuer's, whose groups would undo this at the next sign-in.
+        .set({ role, issuer: null })
         .where(({ and }) => and({ project_id, user_id }))
         .execute();
       await writeEvents({ ...context, db }, [{ type: 'member.updated', project_id, data: { user_id, role } }]);
@@ -80,7 +81,7 @@ export async function setMember(context: ProjectContext, { user_id, role, ...nam
  */
 export async function insertMember(
   context: WriteContext,
-  { project_id, user_id, role }: NewRow<'members'>,
+  { project_id, user_id, role, issuer = null }: NewRow<'members'>,
   /** One that was accepted, and is deleted already. */
   accepted: EventData = {},
 ): Promise<boolean> {
@@ -88,7 +89,7 @@ export async function insertMember(
     context.db,
     sql<{ invitation_id: number | null }>`
       with added as (
-        insert into members (project_id, user_id, role) values (${project_id}, ${user_id}, ${role})
+        insert into members (project_id, user_id, role, issuer) values (${project_id}, ${user_id}, ${role}, ${issuer})
         on conflict do nothing returning user_id
       ), default_set as (
         update users u set default_project_id = coalesce(${defaultProjectOf(sql`u.superadmin`)}, ${project_id})
@@ -125,7 +126,11 @@ export async function leaveProject(context: AccountContext, { project_id }: Memb
 }
 
 /** Returns the webhooks that lose their maker with it. */
-async function deleteMember(context: WriteContext, project_id: number, user_id: number): Promise<PausedWebhook[]> {
+export async function deleteMember(
+  context: WriteContext,
+  project_id: number,
+  user_id: number,
+): Promise<PausedWebhook[]> {
   return transact(context.db, async (db) => {
     await lockProject(db, project_id);
     await mustLeaveAnOwner(db, project_id, user_id);
@@ -152,7 +157,7 @@ async function deleteMember(context: WriteContext, project_id: number, user_id: 
   });
 }
 
-const pauseWebhooksOf = (context: WriteContext, project_id: number, user_id: number) =>
+export const pauseWebhooksOf = (context: WriteContext, project_id: number, user_id: number) =>
   pauseWithoutRight(context, sql`${madeBy(user_id)} and w.project_id = ${project_id}`);
 
 /** The members of a project. */

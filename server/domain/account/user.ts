@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
-import { invalid, notFound } from '../../../shared/errors.ts';
+import { badRequest, invalid, notFound } from '../../../shared/errors.ts';
 import { id } from '../../../shared/fields.ts';
 import { User, type UserCreate, type UserList, type UserUpdate } from '../../../shared/user.ts';
 import { readPage } from '../../database/page.ts';
@@ -88,6 +88,8 @@ export async function updateUser(context: ProvisioningContext, { id, password, .
   };
 
   return transact(context.db, async (db) => {
+    // Locks superadmins in the order of their ids, so before this one.
+    if (is_active === false || fields.superadmin === false) await mustLeaveASuperadmin(db, id);
     const before = await db
       .selectFrom('users')
       .select(USER_COLUMNS)
@@ -124,6 +126,24 @@ export const isSameAddress = (one: string, other: string) => one.toLowerCase() =
 /** Entered once more, the same address stays confirmed since when it was. */
 const confirmedBy = (before: { email: string; email_confirmed_at: Date | null }, email: string) =>
   before.email === email && before.email_confirmed_at ? {} : { email_confirmed_at: NOW };
+
+/** Throws a 400 if nobody else could administer the service without an identity provider. Waits for others who ask this. */
+export async function mustLeaveASuperadmin(db: Db, id: number): Promise<void> {
+  const remaining = await db
+    .selectFrom('users')
+    .select('id')
+    .where('superadmin', 'is', true)
+    .where('is_active', 'is', true)
+    .where('password_hash', 'is not', null)
+    .orderBy('id')
+    .forNoKeyUpdate()
+    .execute();
+  if (remaining.length === 1 && remaining[0]?.id === id)
+    throw badRequest(
+      'This is the last active superadmin with a password. Make somebody else a superadmin first.',
+      'last_superadmin',
+    );
+}
 
 /** Null does not change a right. */
 const rightsOf = ({ superadmin, superadmin_billing, enable_ai }: Partial<UserUpdate>) => ({

@@ -2,6 +2,7 @@ import type { Removal } from '../../database/removal.ts';
 import type { Settings } from '../../runtime/env.ts';
 import { KEY_REMOVALS } from '../access/idempotencyKey.ts';
 import { SESSION_REMOVALS } from '../account/signIn.ts';
+import { SSO_REMOVAL } from '../account/sso.ts';
 import { checkoutRemovals } from '../billing/checkoutRow.ts';
 import { auditRemoval } from '../event/audit.ts';
 import { eventRemoval } from '../event/feed.ts';
@@ -19,6 +20,7 @@ export type RemovalSettings = Pick<
 
 /** Everything that is removed for good, in this order: what refers to other rows goes before them. */
 export const removalsOf = (settings: RemovalSettings): Removal[] => [
+  SSO_REMOVAL,
   ...SESSION_REMOVALS,
   ...KEY_REMOVALS,
   ...checkoutRemovals(settings.CHECKOUTS_KEPT_DAYS),

@@ -2,7 +2,7 @@ import { computed, signal } from '@preact/signals';
 
 /** What the address names: `/projects/7/boards/3/cards/12?text=harbour`. */
 export type Address = {
-  area: 'start' | 'project' | 'account' | 'admin' | 'unknown';
+  area: 'start' | 'project' | 'account' | 'admin' | 'sso' | 'unknown';
   projectId?: number | undefined;
   /** Below the project, the account or the administration, as in `members`; `boards` for a board. */
   page?: string | undefined;
@@ -50,6 +50,7 @@ export function parseAddress(text: string): Address {
   const [area, ...parts] = pathname.split('/').filter((part) => part !== '');
   if (area === undefined) return { area: 'start', query };
   if (area === 'projects') return { ...projectParts(parts), query };
+  if (area === 'sso') return { area, query };
   if (area !== 'account' && area !== 'admin') return { area: 'unknown', query };
   const [page, id] = parts;
   return { area, page, id: toId(id), query };

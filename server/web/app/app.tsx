@@ -13,6 +13,7 @@ import { canManage, project, projectFailure } from './project.ts';
 import { client, explain, isPassing } from './service.ts';
 import { hasEnded, isLeaving, isSignedIn, keepSession } from './session.ts';
 import { ProofDialog, SignInAgain } from './signIn.tsx';
+import { SsoCallback } from './sso.tsx';
 import { StartPage } from './startPage.tsx';
 
 type PageOf = { title: string; show: ComponentType; isAllowed?: () => boolean };
@@ -56,6 +57,7 @@ const ADMIN_PAGES: Record<string, PageOf> = {
 
 export function App() {
   if (isLeaving.value) return <Loading />;
+  if (address.value.area === 'sso') return <SsoCallback />;
   return (
     <>
       {isSignedIn.value ? <SignedIn /> : <StartPage />}

@@ -8,6 +8,7 @@ import { say } from '../parts/message.tsx';
 import { Table } from '../parts/table.tsx';
 import { client } from '../service.ts';
 import { keepSession } from '../session.ts';
+import { Identities } from './identities.tsx';
 import { asPage, DeskPage, Steps } from './operators.tsx';
 import { ProjectField } from './projectField.tsx';
 import { SecondFactor } from './secondFactor.tsx';
@@ -23,26 +24,35 @@ export const AccountPage = () => (
     <Form action="Set as default" class="row" onSubmit={setDefaultProject}>
       <ProjectField label="Deckhand opens with" value={account.value?.default_project_id} isOfAll />
     </Form>
+    <Identities />
     <h2>Password</h2>
-    <Form action="Change the password" onSubmit={changePassword}>
-      <Field label="Current password" name="password" type="password" autocomplete="current-password" required />
-      <Field
-        label="New password"
-        name="new_password"
-        type="password"
-        autocomplete="new-password"
-        minLength={8}
-        required
-      />
-      <RevokeKeys />
-    </Form>
-    <SecondFactor />
+    {account.value?.has_password === false ? (
+      <Hint>Your account has none: you sign in at an identity provider.</Hint>
+    ) : (
+      <PasswordForm />
+    )}
+    {account.value?.has_password !== false && <SecondFactor />}
     <h2>Sessions</h2>
     <FormButton action="Sign out everywhere" onSubmit={signOutEverywhere} isDestructive>
       <p>All your sessions end, this one included. No device is remembered any more.</p>
       <RevokeKeys />
     </FormButton>
   </DeskPage>
+);
+
+const PasswordForm = () => (
+  <Form action="Change the password" onSubmit={changePassword}>
+    <Field label="Current password" name="password" type="password" autocomplete="current-password" required />
+    <Field
+      label="New password"
+      name="new_password"
+      type="password"
+      autocomplete="new-password"
+      minLength={8}
+      required
+    />
+    <RevokeKeys />
+  </Form>
 );
 
 const RevokeKeys = () => <Field label="Revoke all my API keys, too" name="revoke_keys" type="checkbox" />;
