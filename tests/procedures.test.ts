@@ -159,6 +159,7 @@ const ERRORS: Record<string, Fail> = {
   400: (procedure, world) => overRest(allowedCaller(world, procedure), procedure, '{'),
   401: (procedure, { asNobody }) => overRest(asNobody, procedure, '{'),
   'auth.authenticate 401': (procedure, world) => sendFor(procedure, world, 'own', { password: 'wrong' }),
+  'auth.exchange 401': (procedure, world) => sendFor(procedure, world, 'own', { token: 'x' }),
   403: async (procedure, { asOwner, users, otherProject }) => {
     if (procedure.access !== 'signedIn') return overRest(asOwner.in(otherProject.id), procedure, '{');
     const { secret } = await givenKey(users.owner, { scopes: [] });

@@ -50,6 +50,8 @@ const CREATES: Record<'secret' | 'right' | 'way out', { proven: string[]; asking
       // A sign-in at the identity provider; to link an identity, it asks for proof itself.
       'auth.startSso',
       'auth.finishSso',
+      // Takes a token that an issuer has signed, by a rule that a superadmin made with proof.
+      'auth.exchange',
       // With a code of the secret that `startSecondFactor` gave for the password.
       'account.confirmSecondFactor',
       // Goes to the owner of the address; the link in it, for one use.
@@ -63,6 +65,9 @@ const CREATES: Record<'secret' | 'right' | 'way out', { proven: string[]; asking
   },
   right: {
     proven: [
+      'identityIssuers.create',
+      'identityRules.create',
+      'identityRules.update',
       'users.create',
       'users.update',
       'users.dropSecondFactor',
@@ -109,6 +114,7 @@ const HARMLESS = [
   ...['account.signOut', 'account.signOutEverywhere', 'account.setDefaultProject', 'account.declineInvitation'],
   ...['users.signOut', 'members.withdrawInvitation', 'members.remove', 'members.leave'],
   ...['webhooks.delete', 'webhooks.skip', 'keys.revoke', 'mails.retry'],
+  ...['identityIssuers.delete', 'identityRules.delete'],
 ];
 
 describe('the list of what needs proof', () => {
@@ -186,7 +192,7 @@ describe.each(withProof.map((procedure) => [procedure.name, procedure] as const)
       expect(await overRpc(each, procedure, await inputOf(procedure, world, harmless))).toHaveProperty('data');
   });
 
-  it.runIf(!/^(keys|account)\./.test(name))('with a key: needs the scope grants:write', async () => {
+  it.runIf(!/^(keys|account|identity\w+)\./.test(name))('with a key: needs the scope grants:write', async () => {
     const world = await givenWorld();
     const others = ALL_SCOPES.filter((scope) => scope !== GRANTS_SCOPE);
     const call = async (scopes: string[], namesGrants = true) =>

@@ -70,7 +70,10 @@ type SpecifiedOptions = Options & {
 
 /** What a router says about the REST path of a procedure; `withErrors` completes it. */
 export type RestMeta = {
-  rest: Omit<RestOperation, 'errors'> & { errors: readonly ErrorStatus[] | undefined; namesRow: boolean };
+  rest: Omit<RestOperation, 'errors'> & {
+    errors: readonly ErrorStatus[] | undefined;
+    namesRow: boolean;
+  };
 } & OpenApiMeta;
 
 /** Gives a procedure its path of the specification. Statuses, bodies and fields must not change. */

@@ -1,6 +1,7 @@
 import type { Removal } from '../../database/removal.ts';
 import type { Settings } from '../../runtime/env.ts';
 import { KEY_REMOVALS } from '../access/idempotencyKey.ts';
+import { IDENTITY_REMOVALS } from '../account/exchange.ts';
 import { SESSION_REMOVALS } from '../account/signIn.ts';
 import { SSO_REMOVAL } from '../account/sso.ts';
 import { checkoutRemovals } from '../billing/checkoutRow.ts';
@@ -22,6 +23,7 @@ export type RemovalSettings = Pick<
 export const removalsOf = (settings: RemovalSettings): Removal[] => [
   SSO_REMOVAL,
   ...SESSION_REMOVALS,
+  ...IDENTITY_REMOVALS,
   ...KEY_REMOVALS,
   ...checkoutRemovals(settings.CHECKOUTS_KEPT_DAYS),
   eventRemoval(settings.EVENTS_KEPT_DAYS),
