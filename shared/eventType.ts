@@ -105,6 +105,8 @@ const TYPES_WITH_TRAITS = {
   'user.created': { text: 'A user was created.', audit: 'always', changesRights: true },
   'user.updated': { text: 'A user was changed.', audit: 'always', changesRights: true },
   'user.password_changed': { text: 'A user got another password.', audit: 'always', changesRights: true },
+  'user.erased': { text: 'A user was erased: their id stays.', audit: 'always', changesRights: true, level: 3 },
+  'export.started': { text: 'A user asked for an export of their data.', audit: 'always', level: 3 },
   'second_factor.started': { text: 'A user began to set up a second factor.', audit: 'always' },
   'second_factor.enabled': { text: 'A user enabled a second factor.', audit: 'always' },
   'second_factor.dropped': { text: 'A second factor was dropped.', audit: 'always' },

@@ -122,10 +122,10 @@ describe('errors', () => {
 
     it('needs a body if it has a required field, on both surfaces and according to the document', async () => {
       const { url } = await testService();
-      const { superadmin } = (await givenWorld()).users;
       const { path, status } = procedure.rest!;
       const statusOf = async (address: string) => {
-        // With a token or key of its own, since some calls end it.
+        // With a caller of its own, since some calls end it.
+        const { superadmin } = (await givenWorld()).users;
         const token = procedure.access === 'key' ? (await givenKey(superadmin)).secret : await givenToken(superadmin);
         const headers = { authorization: `Bearer ${token}` };
         return (await fetch(url + address, { method: 'POST', headers })).status;

@@ -36,6 +36,9 @@ const callerWithOldToken = async (user: TestUser) => callerWith(await givenToken
 const callerWithKey = async (user: TestUser, scopes: string[], names_grants = true) =>
   callerWith((await givenKey(user, { scopes, names_grants })).secret);
 
+/** Nobody can undo it. */
+const ERASING = ['account.erase', 'users.erase'];
+
 /**
  * What each mutation creates, for somebody who stole a token: a new one has to be listed. `proven` ones need fresh proof, `asking`
  * ones take the password with the call.
@@ -83,7 +86,7 @@ const CREATES: Record<'secret' | 'right' | 'way out', { proven: string[]; asking
   },
   'way out': {
     // A plan sets where and how much others pay.
-    proven: ['webhooks.update', 'plans.set'],
+    proven: ['webhooks.update', 'plans.set', 'account.startExport', 'account.getExport', ...ERASING],
     // To the same receiver as before.
     free: ['webhooks.redeliver', 'webhooks.resend', 'webhooks.sendTest'],
   },
@@ -127,7 +130,8 @@ describe('the list of what needs proof', () => {
     const free = kinds.flatMap(({ free = [] }) => free);
     const others = mutations.filter(({ name }) => !CONTENTS.includes(name.split('.')[0]!)).map(({ name }) => name);
 
-    expect(others.sort()).toEqual([...proven, ...asking, ...free, ...HARMLESS].sort());
+    const listed = [...proven, ...asking, ...free, ...HARMLESS].filter((name) => name !== 'account.getExport');
+    expect(others.sort()).toEqual(listed.sort());
   });
 
   it('is that of the routers', () => {

@@ -57,6 +57,8 @@ export type Services = NodeServices & {
   publicUrl: string | undefined;
   metricsAccess: MetricsAccess;
   load: () => Load;
+  /** Whether the database was restored, and waits for its erasures: nobody is served. */
+  erasures: { isDue: boolean };
   /** Whether the whole node is stopping, not one worker alone: it is no longer ready. */
   isNodeStopping: () => boolean;
   /** Undefined in a single process. */
@@ -171,6 +173,7 @@ export async function openServices(
       mails: mailCounts,
       isRedisReachable: counters.isShared(),
     }),
+    erasures: { isDue: false },
     isStopping: () => isStopping,
     isNodeStopping: () => isNodeStopping,
     siblings,

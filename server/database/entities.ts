@@ -2,6 +2,7 @@ import { Board } from './entities/board.ts';
 import { Card, TourDismissal } from './entities/card.ts';
 import { Comment } from './entities/comment.ts';
 import { Deletion } from './entities/deletionRecord.ts';
+import { Erasure, Export, ExportPart } from './entities/erasure.ts';
 import { AuditEntry, Event } from './entities/event.ts';
 import { Group } from './entities/group.ts';
 import { IdempotencyKey, IdempotencyUsage } from './entities/idempotencyKey.ts';
@@ -64,4 +65,7 @@ export const entities = [
   AuditEntry,
   Webhook,
   WebhookDelivery,
+  Erasure,
+  Export,
+  ExportPart,
 ];

@@ -158,6 +158,7 @@ const Fields = z.object({
     .default('on')
     .transform((value) => value === 'on'),
   DATA_DIR: notBlank.default('./data'),
+  ERASURES_FILE: notBlank.optional(),
   DEMO_DATA: z
     .enum(['on', 'off'], { error: 'must be on or off' })
     .transform((value) => value === 'on')

@@ -35,7 +35,7 @@ const RUN_ELSEWHERE: Record<string, string> = {
     'the test of the test kit unpacks them',
   'claude mcp add --transport http deckhand http://127.0.0.1:3000/mcp --header "Authorization: Bearer $DECKHAND_KEY"':
     'the test of the official client connects in the same way',
-  'npx deckhand database copy --resume-webhooks': 'the test of the copy runs it',
+  'npx deckhand database copy --resume-webhooks --without-erasures': 'the test of the copy runs it',
   'npx deckhand database finish-upgrade': 'the test of levels runs it',
   'pg_dump --format=custom --file=deckhand.dump': 'the test of pg_dump runs it',
   'createdb deckhand_restored\npg_restore --dbname=deckhand_restored --no-owner --no-privileges --single-transaction deckhand.dump':

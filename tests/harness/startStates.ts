@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Procedure } from '../../server/api/procedures.ts';
 import type { Given } from '../../server/contract/input.ts';
+import { query } from '../../server/database/query.ts';
 import type { Access } from '../../server/domain/access/access.ts';
 import { feedComplete } from './events.ts';
 import { givenFixedIssuer, givenRule } from './issuer.ts';
@@ -29,6 +30,7 @@ import {
   PASSWORD,
   type TestProject,
   type TestUser,
+  testDb,
   type World,
 } from './world.ts';
 
@@ -176,6 +178,17 @@ const tourEvent = async ({ project }: Place) => {
 
 const ofAuthor = (make: Make): Target => ({ make, owner: 'author', isDeletable: false });
 const ownInvitation = ofAuthor(async ({ author }) => givenInvitation(await givenProject(), author));
+/** The last one can't be erased. */
+const superadmin = provided(async () => (await givenUser({ superadmin: true })).id);
+/** Of every user, since a call names none. */
+const exported = provided(async () => {
+  await query(
+    await testDb(),
+    sql`with made as (insert into exports (user_id, state) select id, 'ready' from users returning id)
+      insert into export_parts select id, 1, '[]' from made`,
+  );
+  return 1;
+});
 const furtherProject = ofAuthor(async ({ author }) => {
   const further = await givenProject();
   await givenMember(author, further, 'member');
@@ -278,6 +291,9 @@ const rows: Record<string, Row> = {
   'account.startSecondFactor': { access: 'signedIn', input: { password } },
   'account.confirmSecondFactor': { access: 'signedIn', input: { code: '123456' }, success: 400 },
   'account.dropSecondFactor': { access: 'signedIn', input: { password, code: '123456' }, success: 400 },
+  'account.startExport': { access: 'signedIn' },
+  'account.getExport': { access: 'signedIn', input: { part: 1 }, beside: exported },
+  'account.erase': { access: 'signedIn', beside: superadmin, endsSession: true },
   'account.renewRecoveryCodes': { access: 'signedIn', input: { password, code: '123456' }, success: 400 },
   'account.requestPasswordReset': { access: 'anyone', input: { email: newEmail } },
   'account.resetPassword': { access: 'anyone', input: { secret: resetLink, new_password: password } },
@@ -447,6 +463,7 @@ const rows: Record<string, Row> = {
   },
   'users.list': { access: 'superadmin' },
   'users.signOut': { access: 'superadmin', input: { id: user } },
+  'users.erase': { access: 'superadmin', input: { id: user } },
   'users.dropSecondFactor': { access: 'superadmin', input: { id: user } },
   'members.invite': {
     access: 'ownerOrSuperadmin',

@@ -92,6 +92,14 @@ beforeAll(async () => {
       )
       insert into rollout_changes (rollout_id, project_id, noun, copy_id, row_id) select rollout_id, 1, 'board', 2, 1 from target`,
   );
+  await query(
+    source.db,
+    sql`with made as (insert into exports (user_id) values (6) returning id) insert into export_parts select id, 1, '[]' from made`,
+  );
+  await query(
+    source.db,
+    sql`insert into erasures (user_id, user_created_at) select id, created_at from users where id = 6`,
+  );
   await query(source.db, sql`insert into tour_dismissals (user_id, card_id) select 6, id from cards limit 1`);
   await query(
     source.db,
@@ -200,7 +208,7 @@ describe('copying a database', () => {
 
 describe('deckhand database copy', () => {
   const copy = (settings: Record<string, string>, terminal = givenTerminal()) =>
-    runCommandLine(['database', 'copy'], () => settings, terminal);
+    runCommandLine(['database', 'copy', '--without-erasures'], () => settings, terminal);
 
   it('1 without DATABASE_URL', async () => {
     expect(await copy({ DATA_DIR: directory })).toEqual({
@@ -280,7 +288,7 @@ describe('deckhand database copy', () => {
       };
 
       const { printed } = await runCommandLine(
-        ['database', 'copy', '--resume-webhooks'],
+        ['database', 'copy', '--resume-webhooks', '--without-erasures'],
         () => settings,
         givenTerminal(),
       );
@@ -289,9 +297,9 @@ describe('deckhand database copy', () => {
       const behind = sql`select from webhooks w, events e where (w.after_transaction, w.after_event) < (e.transaction_id, e.id)`;
       const both = [settings, { ...settings, DATABASE_URL: '' }].map((of) => readRows(of, behind));
       expect(await both[0]).toHaveLength((await both[1])!.length);
-      expect(await readRows(settings, sql`select webhooks_paused_at as at from database_state`)).toEqual([
-        { at: null },
-      ]);
+      expect(
+        await readRows(settings, sql`select webhooks_paused_at as at, erasures_due_at as due from database_state`),
+      ).toEqual([{ at: null, due: null }]);
     });
 
     it('says if second factors are encrypted with a secret that is not known', async () => {

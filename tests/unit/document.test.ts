@@ -59,7 +59,7 @@ describe('the OpenAPI document', () => {
 
   it('marks as destructive what deletes or ends something, or changes many projects, by what it says about itself', () => {
     const says =
-      /\b(deletes?|removes?|revokes?|ends?|aborts?|discards?|rolls? .*back|skips?|resets?|drops?|disables?|withdraws?|declines?|leaves? a|rotates?|renews?|deprecates?|signs? .*out|every active project)\b/i;
+      /\b(deletes?|erases?|removes?|revokes?|ends?|aborts?|discards?|rolls? .*back|skips?|resets?|drops?|disables?|withdraws?|declines?|leaves? a|rotates?|renews?|deprecates?|signs? .*out|every active project)\b/i;
     const nameOf = (operation: Operation) => operation['x-client-call'].replace(/\.\w+$/, '');
     const changes = operations.filter((operation) => operation['x-client-call'].endsWith('.mutate'));
     const firstWords = ({ summary, description }: Operation) => `${summary}. ${/^.*?\.(?=\s|$)/s.exec(description)}`;

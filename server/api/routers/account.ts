@@ -13,6 +13,7 @@ import {
   SignedOutEverywhere,
   SignOutEverywhere,
 } from '../../../shared/account.ts';
+import { Erased, ExportGet, ExportPart, ExportStarted } from '../../../shared/erasure.ts';
 import { InvitationAccept, InvitationChoice, OwnInvitationPage } from '../../../shared/invitation.ts';
 import { Member } from '../../../shared/member.ts';
 import { Page } from '../../../shared/paging.ts';
@@ -43,12 +44,26 @@ import {
 } from '../../domain/account/account.ts';
 import { changeAddress, confirmAddress, requestConfirmation } from '../../domain/account/address.ts';
 import { listIdentities, unlinkIdentity } from '../../domain/account/identity.ts';
+import { eraseAccount } from '../../domain/account/erasure.ts';
+import { getExport, startExport } from '../../domain/account/export.ts';
 import { acceptInvitation, declineInvitation, listOwnInvitations } from '../../domain/account/invitation.ts';
 import { giveProof } from '../../domain/account/proof.ts';
 import { requestPasswordReset, resetPassword } from '../../domain/account/recovery.ts';
 import { showInvitation, signUp } from '../../domain/account/signUp.ts';
 import { rest } from '../restOperation.ts';
 import { anyoneProcedure, router, signedInProcedure } from '../trpc.ts';
+
+export const WHAT_ERASURE_DOES =
+  'Name, e-mail address, sessions, API keys, memberships and whatever else the service has written about the person goes. The id, cards and comments stay. Not for the last superadmin with a password, or the last owner of a project.';
+
+export const ERASURE = {
+  isDestructive: true,
+  proof: 'always',
+  level: 3,
+  idempotency: 'inSteps',
+  events: ['user.erased', 'member.removed', 'key.revoked', 'invitation.withdrawn', 'webhook.disabled'],
+  reasons: ['last_superadmin', 'last_owner'],
+} as const;
 
 export const accountRouter = router({
   whoAmI: rest(signedInProcedure, '/v1/account/who-am-i', {
@@ -340,4 +355,36 @@ export const accountRouter = router({
     .input(SignUp)
     .output(SignedUp)
     .mutation(({ ctx, input }) => signUp(ctx, input)),
+
+  startExport: rest(signedInProcedure, '/v1/account/start-export', {
+    message: 'Export started.',
+    summary: 'Export your data',
+    description:
+      'Collects all rows about the caller in the background, without secrets. Fetch them with `account.getExport` for a day.',
+    namesRow: false,
+  })
+    .meta({ proof: 'always', level: 3, events: ['export.started'], reasons: ['place_full'] })
+    .output(ExportStarted)
+    .mutation(({ ctx }) => startExport(ctx)),
+
+  getExport: rest(signedInProcedure, '/v1/account/get-export', {
+    message: 'Your export.',
+    summary: 'Get your export',
+    description: 'A part of the last export of the caller: rows of all tables, as JSON.',
+    namesRow: false,
+  })
+    .meta({ proof: 'always', onPrimary: true })
+    .input(ExportGet)
+    .output(ExportPart)
+    .query(({ ctx, input }) => getExport(ctx, input)),
+
+  erase: rest(signedInProcedure, '/v1/account/erase', {
+    message: 'Account erased.',
+    summary: 'Erase your account',
+    description: `Erases the caller for good. ${WHAT_ERASURE_DOES}`,
+    namesRow: false,
+  })
+    .meta(ERASURE)
+    .output(Erased)
+    .mutation(({ ctx }) => eraseAccount(ctx)),
 });

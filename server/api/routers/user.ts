@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { SsoFinish, SsoFinished, SsoIssuerList, SsoStart, SsoStarted } from '../../../shared/sso.ts';
 import { Exchange, Exchanged } from '../../../shared/identityRule.ts';
+import { Erased, UserErase } from '../../../shared/erasure.ts';
 import {
   Authenticate,
   AuthenticatedUser,
@@ -13,6 +14,7 @@ import {
   UserUpdate,
 } from '../../../shared/user.ts';
 import { exchangeToken } from '../../domain/account/exchange.ts';
+import { eraseUser } from '../../domain/account/erasure.ts';
 import { authenticate } from '../../domain/account/signIn.ts';
 import { listIssuers, startSso } from '../../domain/account/sso.ts';
 import { finishSso } from '../../domain/account/ssoFinish.ts';
@@ -26,6 +28,7 @@ import {
 } from '../../domain/account/user.ts';
 import { rest, specified } from '../restOperation.ts';
 import { anyoneProcedure, router, superadminProcedure } from '../trpc.ts';
+import { ERASURE, WHAT_ERASURE_DOES } from './account.ts';
 
 const oneUser = z.object({ user: User });
 
@@ -194,4 +197,14 @@ export const userRouter = router({
     .input(SecondFactorDrop)
     .output(z.void())
     .mutation(({ ctx, input }) => dropSecondFactorOf(ctx, input)),
+
+  erase: rest(superadminProcedure, '/services/platforms/v1/users/erase', {
+    message: 'User erased.',
+    summary: 'Erase a user',
+    description: `Erases a user for good. ${WHAT_ERASURE_DOES}`,
+  })
+    .meta(ERASURE)
+    .input(UserErase)
+    .output(Erased)
+    .mutation(({ ctx, input }) => eraseUser(ctx, input)),
 });

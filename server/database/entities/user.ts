@@ -34,9 +34,12 @@ export const User = defineEntity({
     /** Wrong codes since the last right one, and until when codes are blocked. */
     totp_failures: p.integer().default(0),
     totp_blocked_until: timestamp().nullable(),
+    /** They are gone: only the id is left, for what refers to it. */
+    erased_at: timestamp().nullable(),
     ...created(),
   },
   checks: [
+    { name: 'users_erased_check', expression: 'erased_at is null or not is_active' },
     {
       name: 'users_sign_in_check',
       expression: `case kind when 'service' then password_hash is null and totp_secret is null and totp_pending_secret is null else true end`,

@@ -15,6 +15,7 @@ import { type Happened, type WriteContext, writeEvents } from '../event/event.ts
 import { madeBy, madeWith, pauseWithoutRight } from '../event/webhookRight.ts';
 import { notify } from '../mail/mail.ts';
 import { isOwnProject } from './project.ts';
+import { lockUser } from './user.ts';
 
 type KeyAge = With<'keyMaxDays'>;
 
@@ -89,7 +90,7 @@ const MOST_ENDED_KEYS = 100;
 async function makeRoomForKey(context: KeyAge & { db: Db }, userId: number): Promise<void> {
   const { db } = context;
   // One at a time for each user, so that the count is right.
-  await db.selectFrom('users').select('id').where('id', '=', userId).forNoKeyUpdate().execute();
+  await lockUser(db, userId);
   if ((await countValidKeys(context, userId)) >= MOST_VALID_KEYS)
     throw badRequest(`A user has at most ${MOST_VALID_KEYS} valid keys. Revoke some of them first.`, 'place_full');
   const ended = db
@@ -213,6 +214,7 @@ async function holderOf(context: AccountContext, user_id: number | null | undefi
     .selectFrom('users')
     .select(['id', 'kind'])
     .where('id', '=', user_id)
+    .where('erased_at', 'is', null)
     .executeTakeFirstOrThrow(() => notFound('There is no such user.'));
   mustHandleKeysOf(context, user);
   return user.id;

@@ -6,7 +6,7 @@ import { HIGHEST_ROLE, isAllowed, lowestRoleWith } from '../../../shared/user.ts
 import type { PausedWebhook } from '../../../shared/webhook.ts';
 import { readPage } from '../../database/page.ts';
 import { lockProject } from '../../database/projectLock.ts';
-import { containsText, type Db, mapConstraintErrors, query, transact } from '../../database/query.ts';
+import { containsText, type Db, query, transact } from '../../database/query.ts';
 import type { NewRow, Row } from '../../database/tables.ts';
 import { actingProject } from '../access/access.ts';
 import { defaultProjectOf } from '../access/caller.ts';
@@ -54,9 +54,8 @@ export async function setMember(context: ProjectContext, { user_id, role, ...nam
       .executeTakeFirst();
     if (!before && !context.caller.superadmin) throw notAMember();
     if (!before) {
-      await mapConstraintErrors(insertMember({ ...context, db }, { project_id, user_id, role }), {
-        members_user_id_foreign: () => invalid({ user_id: 'does not exist' }, 'unknown_reference'),
-      });
+      const isAdded = await insertMember({ ...context, db }, { project_id, user_id, role });
+      if (!isAdded) throw invalid({ user_id: 'does not exist' }, 'unknown_reference');
     } else if (before.role !== role) {
       await db
         .updateTable('members')
@@ -72,8 +71,9 @@ export async function setMember(context: ProjectContext, { user_id, role, ...nam
 }
 
 /**
- * Adds a user to a project, whose row is locked; false if they are a member already.
+ * Adds a user to a project, whose row is locked; false if they are a member already, or do not exist.
  *
+ * - `holder`: the user, unless they were erased.
  * - `added`: the membership.
  * - `default_set`: keeps the project that the user's calls went to before as their default, so that a new membership never
  *   redirects them; without one, the new project.
@@ -88,8 +88,11 @@ export async function insertMember(
   const [added] = await query(
     context.db,
     sql<{ invitation_id: number | null }>`
-      with added as (
-        insert into members (project_id, user_id, role, issuer) values (${project_id}, ${user_id}, ${role}, ${issuer})
+      with holder as (
+        select id from users where id = ${user_id} and erased_at is null for key share
+      ), added as (
+        insert into members (project_id, user_id, role, issuer)
+        select ${project_id}::int, id, ${role}::text, ${issuer}::text from holder
         on conflict do nothing returning user_id
       ), default_set as (
         update users u set default_project_id = coalesce(${defaultProjectOf(sql`u.superadmin`)}, ${project_id})
@@ -130,10 +133,11 @@ export async function deleteMember(
   context: WriteContext,
   project_id: number,
   user_id: number,
+  { mayBeLastOwner = false } = {},
 ): Promise<PausedWebhook[]> {
   return transact(context.db, async (db) => {
     await lockProject(db, project_id);
-    await mustLeaveAnOwner(db, project_id, user_id);
+    if (!mayBeLastOwner) await mustLeaveAnOwner(db, project_id, user_id);
 
     // Waits for changes that give them cards, so that the event names these, too.
     await query(db, sql`select from members where project_id = ${project_id} and user_id = ${user_id} for update`);

@@ -25,13 +25,24 @@ export const USER_COLUMNS = User.keyof().options.map((field) => {
   return field === 'has_password' ? sql<boolean>`password_hash is not null`.as(field) : field;
 });
 
-const unknownUser = () => notFound('There is no such user.');
+export const unknownUser = () => notFound('There is no such user.');
+
+/** Calls about the same user take turns. Throws a 404 for one who was erased. */
+export const lockUser = (db: Db, id: number) =>
+  db
+    .selectFrom('users')
+    .select('id')
+    .where('id', '=', id)
+    .where('erased_at', 'is', null)
+    .forNoKeyUpdate()
+    .executeTakeFirstOrThrow(unknownUser);
 
 const ONLY_FOR_PERSONS = 'is only for persons';
 
 export const CONSTRAINT_ERRORS = {
   users_email_unique: () => invalid({ email: 'belongs to another user' }, 'already_exists'),
   users_sign_in_check: () => invalid({ password: ONLY_FOR_PERSONS }),
+  users_erased_check: unknownUser,
   users_default_project_id_foreign: () => invalid({ default_project_id: 'does not exist' }, 'unknown_reference'),
 };
 
@@ -94,6 +105,7 @@ export async function updateUser(context: ProvisioningContext, { id, password, .
       .selectFrom('users')
       .select(USER_COLUMNS)
       .where('id', '=', id)
+      .where('erased_at', 'is', null)
       .forNoKeyUpdate()
       .executeTakeFirstOrThrow(unknownUser);
     // Before the change, so that they go to the address so far.

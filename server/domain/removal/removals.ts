@@ -2,6 +2,7 @@ import type { Removal } from '../../database/removal.ts';
 import type { Settings } from '../../runtime/env.ts';
 import { KEY_REMOVALS } from '../access/idempotencyKey.ts';
 import { IDENTITY_REMOVALS } from '../account/exchange.ts';
+import { EXPORT_REMOVAL } from '../account/export.ts';
 import { SESSION_REMOVALS } from '../account/signIn.ts';
 import { SSO_REMOVAL } from '../account/sso.ts';
 import { checkoutRemovals } from '../billing/checkoutRow.ts';
@@ -25,6 +26,7 @@ export const removalsOf = (settings: RemovalSettings): Removal[] => [
   ...SESSION_REMOVALS,
   ...IDENTITY_REMOVALS,
   ...KEY_REMOVALS,
+  EXPORT_REMOVAL,
   ...checkoutRemovals(settings.CHECKOUTS_KEPT_DAYS),
   eventRemoval(settings.EVENTS_KEPT_DAYS),
   auditRemoval(settings.AUDIT_KEPT_DAYS),
