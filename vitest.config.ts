@@ -26,6 +26,7 @@ const ON_A_SERVER = [
   'keyAge',
   'lane',
   'largeBoards',
+  'mails',
   'manyCards',
   'migrate',
   'ownKey',
@@ -53,7 +54,7 @@ const ON_A_SERVER = [
 ];
 
 /** Those of them where the embedded database has its own way: text search, and one connection for all. */
-const ON_BOTH = ['erasure', 'idempotency', 'rolloutModel', 'rollouts', 'search', 'webhooks'];
+const ON_BOTH = ['erasure', 'idempotency', 'mails', 'rolloutModel', 'rollouts', 'search', 'webhooks'];
 
 /** The longest of the slow suites start first, so that all workers end at about the same time. */
 const LONGEST = [

@@ -24,7 +24,6 @@ export const REASONS = {
   last_way_in: 'Without the last linked identity, a person without a password could not sign in any more.',
   last_superadmin: 'One active superadmin with a password always remains.',
   last_owner: 'A project keeps at least one owner.',
-  last_superadmin: 'The service keeps at least one superadmin with a password.',
   trial_already_paid: 'The subscription is no longer a trial: it is paid.',
   payment_due: 'A payment of the subscription failed or is disputed.',
   version_not_approved: 'The theme version is not approved.',

@@ -17,7 +17,7 @@ import { makeSecretBox } from '../server/security/secretBox.ts';
 import { toFailure } from '../shared/errors.ts';
 import { feedComplete } from './harness/events.ts';
 import { TEST_SECRET, testDatabase, withOwnDatabase } from './harness/service.ts';
-import { givenProject, givenUser, givenWebhook, givenWorld, type TestProject } from './harness/world.ts';
+import { givenProject, givenUser, givenWebhook, givenWorld, insert, type TestProject } from './harness/world.ts';
 
 withOwnDatabase();
 
@@ -229,6 +229,11 @@ describe('a database that went back in time', () => {
     await givenWebhook(await givenProject());
     await beginRestored(await db(), { keepsWebhooks: true });
     expect(await stateOf(await db())).toMatchObject({ webhooks_paused_at: null });
+
+    await query(await db(), sql`delete from webhooks`);
+    await insert('mails', { kind: 'invitation', email: 'ann@example.com' });
+    await beginRestored(await db());
+    expect(await stateOf(await db())).toMatchObject({ webhooks_paused_at: expect.any(Date) });
   });
 
   it('waits to be told of erasures if there are users, and never after a fail-over', async () => {

@@ -26,7 +26,7 @@ export class MailFailure extends Error {
 const LIMITS = { connectionTimeout: 8000, greetingTimeout: 8000, dnsTimeout: 5000, socketTimeout: 10_000 };
 
 /** Sends by the server of an SMTP_URL, with a connection for each message. */
-export function makeSmtp(url: string, from: string): SendMessage {
+export function makeSmtp(url: string, from: string, limits: Partial<typeof LIMITS> = {}): SendMessage {
   return async ({ id, to, ...contents }, signal) => {
     // Loaded with the first mail.
     const [{ default: Connection }, { default: Composer }, { parseConnectionUrl }, { default: parseAddress }] =
@@ -49,7 +49,14 @@ export function makeSmtp(url: string, from: string): SendMessage {
     }).compile();
     const { auth, ...options } = parseConnectionUrl(url) as Connect;
     // A log of the connection would have the links.
-    const connection = new Connection({ ...options, ...LIMITS, logger: false, debug: false, transactionLog: false });
+    const connection = new Connection({
+      ...options,
+      ...LIMITS,
+      ...limits,
+      logger: false,
+      debug: false,
+      transactionLog: false,
+    });
     let isSending = false;
     try {
       await Promise.race([

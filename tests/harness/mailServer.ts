@@ -40,11 +40,13 @@ export type MailServer = Awaited<ReturnType<typeof givenMailServer>>;
 export async function givenMailServer() {
   const received: ReceivedMail[] = [];
   let behaviour: (to: string) => Behaviour = () => 'take';
+  let onReceived: () => void = () => undefined;
   const refusal = (responseCode: number, message: string) => Object.assign(new Error(message), { responseCode });
   const server = new SMTPServer({
     authOptional: true,
     disabledCommands: ['STARTTLS'],
     allowInsecureAuth: true,
+    disableReverseLookup: true,
     closeTimeout: 50,
     onAuth: ({ username, password }, _, done) =>
       password === 'right' ? done(null, { user: username }) : done(refusal(535, '5.7.8 Wrong, not right')),
@@ -57,7 +59,9 @@ export async function givenMailServer() {
       done(doing === 'defer' ? refusal(451, '4.7.1 Try again later') : null);
     },
     onData: async (stream, session, done) => {
-      const raw = await text(stream);
+      const raw = await text(stream).catch(() => undefined);
+      // Its sender was killed meanwhile.
+      if (raw === undefined) return;
       const { mailFrom, rcptTo } = session.envelope;
       const to = rcptTo.map(({ address }) => address);
       const doing = behaviour(to[0] ?? '');
@@ -68,6 +72,7 @@ export async function givenMailServer() {
       received.push({ ...parseMail(raw), to, from, raw, isAcknowledged: doing !== 'drop' });
       if (doing === 'drop') endConnection(session);
       else done();
+      onReceived();
     },
   });
   server.on('error', () => undefined);
@@ -81,6 +86,10 @@ export async function givenMailServer() {
     settings,
     behave: (next: Behaviour | ((to: string) => Behaviour)) => {
       behaviour = typeof next === 'string' ? () => next : next;
+    },
+    /** Called right after each answer. */
+    onReceived: (listener: () => void) => {
+      onReceived = listener;
     },
     /** The last mail to an address; waits for it. */
     lastTo: async (email: string): Promise<ReceivedMail> => {

@@ -1,7 +1,9 @@
+import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { DEFINITIONS } from '../../server/cli/definitions.ts';
 import { EXAMPLE_URL } from '../../server/cli/example.ts';
 import { runCommandLine } from '../../server/cli/run.ts';
+import { query } from '../../server/database/query.ts';
 import { givenDemoService } from '../harness/demo.ts';
 import { givenDirectory } from '../harness/process.ts';
 import { givenTerminal } from '../harness/terminal.ts';
@@ -73,6 +75,9 @@ it('the example of each command runs as it is, after the login above it', async 
     return runCommandLine(toService, () => ({ HOME }), terminal);
   };
 
+  const mail = sql`insert into mails (id, kind, email, state) values (1, 'invitation', 'new@example.com', 'failed')`;
+  await query(service.db, mail);
+  await query(service.db, sql`select setval(pg_get_serial_sequence('mails', 'id'), 1)`);
   const refused: Record<string, string> = {};
   let loggedIn = '';
   for (const name of inOrder) {

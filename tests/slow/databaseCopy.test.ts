@@ -59,6 +59,14 @@ beforeAll(async () => {
   await query(source.db, sql`update boards set brought = 'null' where id = 3`);
   await query(source.db, sql`select nextval(pg_get_serial_sequence('tags', 'id'))`);
   await query(source.db, sql`insert into invitations (project_id, email, role) values (1, 'ann@demo.test', 'member')`);
+  await query(
+    source.db,
+    sql`
+      with mail as (
+        insert into mails (kind, email, invitation_id) select 'invitation', email, id from invitations returning id
+      )
+      insert into mail_links (secret_hash, mail_id, expires_at) select 'hash', id, now() from mail`,
+  );
   await query(source.db, sql`insert into deletions (project_id, noun, subject_id) values (1, 'card', 1)`);
   await query(
     source.db,

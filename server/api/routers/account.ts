@@ -43,9 +43,9 @@ import {
   whoAmI,
 } from '../../domain/account/account.ts';
 import { changeAddress, confirmAddress, requestConfirmation } from '../../domain/account/address.ts';
-import { listIdentities, unlinkIdentity } from '../../domain/account/identity.ts';
 import { eraseAccount } from '../../domain/account/erasure.ts';
 import { getExport, startExport } from '../../domain/account/export.ts';
+import { listIdentities, unlinkIdentity } from '../../domain/account/identity.ts';
 import { acceptInvitation, declineInvitation, listOwnInvitations } from '../../domain/account/invitation.ts';
 import { giveProof } from '../../domain/account/proof.ts';
 import { requestPasswordReset, resetPassword } from '../../domain/account/recovery.ts';

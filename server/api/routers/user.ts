@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { SsoFinish, SsoFinished, SsoIssuerList, SsoStart, SsoStarted } from '../../../shared/sso.ts';
-import { Exchange, Exchanged } from '../../../shared/identityRule.ts';
 import { Erased, UserErase } from '../../../shared/erasure.ts';
+import { Exchange, Exchanged } from '../../../shared/identityRule.ts';
+import { SsoFinish, SsoFinished, SsoIssuerList, SsoStart, SsoStarted } from '../../../shared/sso.ts';
 import {
   Authenticate,
   AuthenticatedUser,
@@ -13,8 +13,8 @@ import {
   UserPage,
   UserUpdate,
 } from '../../../shared/user.ts';
-import { exchangeToken } from '../../domain/account/exchange.ts';
 import { eraseUser } from '../../domain/account/erasure.ts';
+import { exchangeToken } from '../../domain/account/exchange.ts';
 import { authenticate } from '../../domain/account/signIn.ts';
 import { listIssuers, startSso } from '../../domain/account/sso.ts';
 import { finishSso } from '../../domain/account/ssoFinish.ts';

@@ -15,7 +15,7 @@ import { revokeKeys } from './key.ts';
 import { deleteMember } from './member.ts';
 import { columnsIn, PERSONAL_DATA } from './personalData.ts';
 import { clearInSlices, type Person, removeAbout } from './personalRows.ts';
-import { endSessions, unknownUser } from './user.ts';
+import { endSessions, mustLeaveASuperadmin, unknownUser } from './user.ts';
 
 /** Erases the caller. */
 export const eraseAccount = (context: AccountContext) => erasePerson(context, context.caller.id);
@@ -61,14 +61,7 @@ async function findPerson(db: Db, id: number): Promise<Found> {
 
 /** Throws a 400 for the last superadmin who can sign in with a password, and for the last owner of a project. */
 async function mustBeErasable(db: Db, { id, superadmin }: Found): Promise<void> {
-  if (superadmin) {
-    const others = await query(
-      db,
-      sql`select from users where superadmin and is_active and kind = 'person' and password_hash is not null and id <> ${id} limit 1`,
-    );
-    if (others.length === 0)
-      throw badRequest('This is the last superadmin with a password. Create another one first.', 'last_superadmin');
-  }
+  if (superadmin) await mustLeaveASuperadmin(db, id);
   const owned = await query(
     db,
     sql<{ id: number; name: string }>`
@@ -91,12 +84,8 @@ async function eraseRows(context: WriteContext, person: Found, isRepeated: boole
   const { id } = person;
   // Projects before users, like a change of a membership: one lock order prevents deadlocks.
   const locked = new Set((await lockProjects(db, sql`id in (${projectsOf(id)})`)).map((project) => project.id));
-  // Of two superadmins who erase each other, the second one stays.
-  if (person.superadmin)
-    await query(
-      db,
-      sql`select from users where superadmin and is_active and id <> ${id} order by id for no key update`,
-    );
+  // Before their own row: of two superadmins who erase each other, the second one stays.
+  if (person.superadmin && !isRepeated) await mustLeaveASuperadmin(db, id);
   await db
     .selectFrom('users')
     .select('id')
