@@ -49,6 +49,7 @@ const ON_A_SERVER = [
   'webhookResends',
   'webhookRights',
   'webhooks',
+  'workloadIdentity',
 ];
 
 /** Those of them where the embedded database has its own way: text search, and one connection for all. */

@@ -118,9 +118,28 @@ const TYPES_WITH_TRAITS = {
   'session.ended': { text: 'A user signed out.', audit: 'always', changesRights: true },
   'sessions.ended': { text: 'All sessions of a user were ended.', audit: 'always', changesRights: true },
   'key.created': { text: 'An API key was created.', audit: 'always' },
+  'key.exchanged': {
+    text: 'A token of another issuer was exchanged for a credential of a service account.',
+    audit: 'always',
+    level: 3,
+  },
   'key.rotated': { text: 'An API key got another secret.', audit: 'always', changesRights: true },
   'key.revoked': { text: 'An API key was revoked.', audit: 'always', changesRights: true },
   'mail.retried': { text: 'A mail that had failed is tried again.', audit: 'always', level: 3 },
+  'identity_issuer.created': { text: 'An issuer of tokens was added.', audit: 'always', level: 3 },
+  'identity_issuer.deleted': {
+    text: 'An issuer of tokens was deleted, with its rules and their credentials.',
+    ...{ audit: 'always', changesRights: true, level: 3 },
+  },
+  'identity_rule.created': { text: 'A rule for tokens of an issuer was created.', audit: 'always', level: 3 },
+  'identity_rule.updated': {
+    text: 'A rule for tokens was changed: unless only its name was, its credentials ended.',
+    ...{ audit: 'always', changesRights: true, level: 3 },
+  },
+  'identity_rule.deleted': {
+    text: 'A rule for tokens was deleted, with its credentials.',
+    ...{ audit: 'always', changesRights: true, level: 3 },
+  },
   'webhook.created': { text: 'A webhook was created.', audit: 'always' },
   'webhook.updated': { text: 'A webhook was changed.', audit: 'always' },
   'webhook.deleted': { text: 'A webhook was deleted.', audit: 'always' },

@@ -13,7 +13,8 @@ export const REASONS = {
   malformed_request: 'The request is not valid HTTP.',
   signature_invalid: 'The signature of a payment notification is missing or invalid.',
   answer_too_large: 'The answer would have more than 8 MiB, or 1 MiB for an assistant.',
-  place_full: 'There are as many boards, groups, invitations, API keys, webhooks or resent events as there may be.',
+  place_full:
+    'There are as many boards, groups, invitations, API keys, webhooks, resent events, identity rules or their credentials as there may be.',
   parent_deleted: 'The row lies in one that is deleted: restore that one first.',
   thread_too_deep: 'The thread of comments has as many levels of replies as it may have.',
   several_parents: 'The rows to reorder do not have the same board or project.',
@@ -43,6 +44,8 @@ export const REASONS = {
   wrong_credentials: 'The e-mail address or the password is wrong.',
   code_required: 'The password is right, and a code of the second factor is needed.',
   code_wrong: 'The code is wrong, or was used before.',
+  identity_token_invalid: 'The token of another issuer is invalid, or no rule accepts it.',
+  identity_keys_unreadable: 'The keys of the issuer of the token could not be read.',
 
   role_missing: 'The role in the project is too low.',
   not_a_superadmin: 'Only superadmins may do this.',

@@ -266,6 +266,7 @@ const CHANGES_ANEW = new Set([
   ),
   ...['masterBoards', 'masterGroups', 'masterCards'].flatMap((noun) => [`${noun}.create`, `${noun}.push`]),
   ...['rollouts.plan', 'cards.createMany', 'masterBoards.sync', 'subscriptions.setTrial', 'account.startSecondFactor'],
+  'identityRules.create',
   ...['keys.create', 'keys.rotate', 'webhooks.create', 'webhooks.rotateSecret', 'webhooks.resend', 'webhooks.sendTest'],
 ]);
 

@@ -152,6 +152,7 @@ const ERRORS: Record<string, Fail> = {
   400: (procedure, world) => overRest(allowedCaller(world, procedure), procedure, '{'),
   401: (procedure, { asNobody }) => overRest(asNobody, procedure, '{'),
   'auth.authenticate 401': (procedure, world) => sendFor(procedure, world, 'own', { password: 'wrong' }),
+  'auth.exchange 401': (procedure, world) => sendFor(procedure, world, 'own', { token: 'x' }),
   403: async (procedure, { asOwner, users, otherProject }) => {
     if (procedure.access !== 'signedIn') return overRest(asOwner.in(otherProject.id), procedure, '{');
     const { secret } = await givenKey(users.owner, { scopes: [] });
@@ -269,7 +270,7 @@ describe('an update', () => {
 /** `cards.move` is `cards/move` below the segment of its area. */
 function pathOf(name: string): string {
   const [noun, verb] = kebab(name).split('.') as [string, string];
-  if (noun === 'account') return `/v1/account/${verb}`;
+  if (noun === 'account' || noun === 'auth') return `/v1/${noun}/${verb}`;
   if (noun === 'themes') {
     const isOfVersion = /-versions?$|^deprecate-|^undo-/.test(verb);
     return `/services/websites/v1/themes/${isOfVersion ? 'versions/' : ''}${verb.replace(/-versions?$/, '')}`;
@@ -307,7 +308,7 @@ describe('the router', () => {
     expect(new Set(paths).size).toBe(paths.length);
     for (const path of paths)
       expect(path).toMatch(
-        /^\/v1\/(authenticate|account\/[a-z-]+)$|^\/services\/(operations|platforms|websites)\/v1\/[a-z/-]+$/,
+        /^\/v1\/(authenticate|(account|auth)\/[a-z-]+)$|^\/services\/(operations|platforms|websites)\/v1\/[a-z/-]+$/,
       );
   });
 

@@ -47,6 +47,8 @@ const CREATES: Record<'secret' | 'right' | 'way out', { proven: string[]; asking
     free: [
       // Takes the password and the code itself.
       'auth.authenticate',
+      // Takes a token that an issuer has signed, by a rule that a superadmin made with proof.
+      'auth.exchange',
       // With a code of the secret that `startSecondFactor` gave for the password.
       'account.confirmSecondFactor',
       // Goes to the owner of the address; the link in it, for one use.
@@ -60,6 +62,9 @@ const CREATES: Record<'secret' | 'right' | 'way out', { proven: string[]; asking
   },
   right: {
     proven: [
+      'identityIssuers.create',
+      'identityRules.create',
+      'identityRules.update',
       'users.create',
       'users.update',
       'users.dropSecondFactor',
@@ -105,6 +110,7 @@ const HARMLESS = [
   ...['account.signOut', 'account.signOutEverywhere', 'account.setDefaultProject', 'account.declineInvitation'],
   ...['users.signOut', 'members.withdrawInvitation', 'members.remove', 'members.leave'],
   ...['webhooks.delete', 'webhooks.skip', 'keys.revoke', 'mails.retry'],
+  ...['identityIssuers.delete', 'identityRules.delete'],
 ];
 
 describe('the list of what needs proof', () => {
@@ -182,7 +188,7 @@ describe.each(withProof.map((procedure) => [procedure.name, procedure] as const)
       expect(await overRpc(each, procedure, await inputOf(procedure, world, harmless))).toHaveProperty('data');
   });
 
-  it.runIf(!/^(keys|account)\./.test(name))('with a key: needs the scope grants:write', async () => {
+  it.runIf(!/^(keys|account|identity\w+)\./.test(name))('with a key: needs the scope grants:write', async () => {
     const world = await givenWorld();
     const others = ALL_SCOPES.filter((scope) => scope !== GRANTS_SCOPE);
     const call = async (scopes: string[], namesGrants = true) =>

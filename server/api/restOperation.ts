@@ -70,7 +70,11 @@ type SpecifiedOptions = Options & {
 
 /** What a router says about the REST path of a procedure; `withErrors` completes it. */
 export type RestMeta = {
-  rest: Omit<RestOperation, 'errors'> & { errors: readonly ErrorStatus[] | undefined; namesRow: boolean };
+  rest: Omit<RestOperation, 'errors'> & {
+    errors: readonly ErrorStatus[] | undefined;
+    namesRow: boolean;
+    checksIdentity: boolean;
+  };
 } & OpenApiMeta;
 
 /** Gives a procedure its path of the specification. Statuses, bodies and fields must not change. */
@@ -88,9 +92,18 @@ export function specified<Procedure extends Describable>(
 export function rest<Procedure extends Describable>(
   procedure: Procedure,
   path: `/${string}`,
-  { namesRow = true, ...options }: Options & { /** Whether it acts on a row that may not exist. */ namesRow?: boolean },
+  {
+    namesRow = true,
+    checksIdentity = false,
+    ...options
+  }: Options & {
+    /** Whether it acts on a row that may not exist. */
+    namesRow?: boolean;
+    /** Whether its input says who calls, so that anyone may get a 401. */
+    checksIdentity?: boolean;
+  },
 ): Procedure {
-  return procedure.meta(metaOf(path, headingOf(path), options, { namesRow })) as Procedure;
+  return procedure.meta(metaOf(path, headingOf(path), options, { namesRow, checksIdentity })) as Procedure;
 }
 
 /** A procedure that is being built; metadata doesn't change its type. */
@@ -106,6 +119,7 @@ function metaOf(
     isSpecified: false,
     errors: undefined,
     namesRow: true,
+    checksIdentity: false,
     query: [],
     envelope: {},
     messageFor: undefined,
@@ -118,11 +132,11 @@ function metaOf(
 
 /** The errors of an operation that is not specified: those that its access and its input can cause. */
 export function withErrors(
-  { namesRow, errors, ...rest }: RestMeta['rest'],
+  { namesRow, checksIdentity, errors, ...rest }: RestMeta['rest'],
   { needsSignIn, requiresVersions }: Record<'needsSignIn' | 'requiresVersions', boolean>,
 ): RestOperation {
   const isPossible: Partial<Record<ErrorStatus, boolean>> = {
-    401: needsSignIn,
+    401: needsSignIn || checksIdentity,
     // Also for what every user may call: an API key may lack the scope.
     403: needsSignIn,
     404: namesRow,

@@ -27,6 +27,8 @@ import type { Settings } from '../runtime/env.ts';
 import { type FairQueue, makeFairQueue, type QueueLoad } from '../runtime/fairQueue.ts';
 import { isLoopback } from '../runtime/host.ts';
 import type { Log } from '../runtime/log.ts';
+import { makeGuardedFetch } from '../security/guardedFetch.ts';
+import { makeKeySets } from '../security/keySets.ts';
 import { passwordLoad, sharePasswordQueue } from '../security/passwords.ts';
 import { makeSecretBox } from '../security/secretBox.ts';
 import { makeTokens } from '../security/tokens.ts';
@@ -130,6 +132,8 @@ export async function openServices(
     rateLimit: makeRateLimit(counters, settings.RATE_LIMIT_PER_MINUTE),
     attemptLimit: makeAttemptLimit(counters.make),
     mailLimit: makeMailLimit(counters.make),
+    exchangeLimit: makeAttemptLimit(counters.make, 'exchange'),
+    keySets: makeKeySets(makeGuardedFetch({ allowedHosts: settings.IDENTITY_ALLOWED_HOSTS })),
     secretBox: makeSecretBox(storedSecret === undefined ? secrets : [...secrets, storedSecret]),
     findCaller: (credential, ...call) =>
       callerQueue.run(queueKey(credential), () =>
@@ -142,6 +146,7 @@ export async function openServices(
     eventsKeptDays: settings.EVENTS_KEPT_DAYS,
     keyMaxDays,
     webhookAllowedHosts: settings.WEBHOOK_ALLOWED_HOSTS,
+    identityAllowedHosts: settings.IDENTITY_ALLOWED_HOSTS,
     eventHub,
     keyUse: makeKeyUse((ids) => recordUse(database.db, ids), log),
     queue,

@@ -5,6 +5,7 @@ import { Deletion } from './entities/deletionRecord.ts';
 import { AuditEntry, Event } from './entities/event.ts';
 import { Group } from './entities/group.ts';
 import { IdempotencyKey, IdempotencyUsage } from './entities/idempotencyKey.ts';
+import { IdentityIssuer, IdentityRule, UsedIdentityToken } from './entities/identityRule.ts';
 import { Invitation } from './entities/invitation.ts';
 import { ApiKey } from './entities/key.ts';
 import { Mail, MailLink } from './entities/mail.ts';
@@ -30,6 +31,9 @@ export const entities = [
   Invitation,
   Mail,
   MailLink,
+  IdentityIssuer,
+  IdentityRule,
+  UsedIdentityToken,
   ApiKey,
   Board,
   Group,

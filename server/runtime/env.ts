@@ -60,6 +60,14 @@ function isOrigin(value: string): boolean {
 /** A name, an IPv4 address, or an IPv6 address in brackets. */
 const HOST_AND_PORT = /^(\[[\da-f:.]+\]|[a-z\d]([a-z\d._-]*[a-z\d])?)(:\d{1,5})?$/;
 
+const hostList = z
+  .string()
+  .transform((value) => value.split(',').map((host) => host.trim().toLowerCase()))
+  .refine((hosts) => hosts.every((host) => HOST_AND_PORT.test(host)), {
+    error: 'must be names of hosts such as crm.internal or crm.internal:8080, separated by commas',
+  })
+  .default([]);
+
 const wholeNumber = (least: number, most: number) =>
   z
     .string()
@@ -219,13 +227,8 @@ const Fields = z.object({
     .enum(['on', 'off'], { error: 'must be on or off' })
     .default('on')
     .transform((value) => value === 'on'),
-  WEBHOOK_ALLOWED_HOSTS: z
-    .string()
-    .transform((value) => value.split(',').map((host) => host.trim().toLowerCase()))
-    .refine((hosts) => hosts.every((host) => HOST_AND_PORT.test(host)), {
-      error: 'must be names of hosts such as crm.internal or crm.internal:8080, separated by commas',
-    })
-    .default([]),
+  WEBHOOK_ALLOWED_HOSTS: hostList,
+  IDENTITY_ALLOWED_HOSTS: hostList,
   STOP_PAUSE_SECONDS: wholeNumber(0, 300).default(0),
   WORKERS: workers.prefault('1'),
   LOG_LEVEL: z

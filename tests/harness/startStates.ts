@@ -4,6 +4,7 @@ import type { Procedure } from '../../server/api/procedures.ts';
 import type { Given } from '../../server/contract/input.ts';
 import type { Access } from '../../server/domain/access/access.ts';
 import { feedComplete } from './events.ts';
+import { givenFixedIssuer, givenRule } from './issuer.ts';
 import {
   givenBoard,
   givenCard,
@@ -187,6 +188,26 @@ const serviceKey: Target = {
   isDeletable: false,
 };
 
+const issuer = provided(async () => {
+  const { id } = await givenFixedIssuer();
+  await givenRule(id);
+  return id;
+});
+/** With a credential that has not ended. */
+const rule = provided(async ({ project }) => {
+  const user = await givenServiceAccount({ project });
+  const id = await givenRule((await givenFixedIssuer()).id, { user_id: user.id });
+  await givenKey(user, { rule_id: id, expires_at: new Date(Date.now() + 900_000) });
+  return id;
+});
+const serviceAccount = async ({ project }: Place) => (await givenServiceAccount({ project })).id;
+const identityToken = async () => {
+  const { id, sign } = await givenFixedIssuer();
+  await givenRule(id);
+  return sign();
+};
+const newIssuer = () => `https://${randomUUID()}.example`;
+
 const author = (place: Place) => place.author.id;
 const projectOfCall = ({ project }: Place) => project.id;
 const product = givenProduct;
@@ -236,6 +257,7 @@ type Row = {
 /** The start state of every procedure: a new one needs a row here for the suites over all procedures. */
 const rows: Record<string, Row> = {
   'auth.authenticate': { access: 'anyone', input: { email, password } },
+  'auth.exchange': { access: 'anyone', input: { token: identityToken, rule_id: null } },
   'account.whoAmI': { access: 'signedIn' },
   'account.signOut': { access: 'signedIn', endsSession: true },
   'account.signOutEverywhere': { access: 'signedIn', endsSession: true },
@@ -442,6 +464,25 @@ const rows: Record<string, Row> = {
   'webhooks.resend': { access: 'ownerOrSuperadmin', input: { id: webhook, event_id: event } },
   'webhooks.skip': { access: 'ownerOrSuperadmin', input: { id: webhookForTours, event_id: tourEvent } },
   'webhooks.sendTest': { access: 'ownerOrSuperadmin', input: { id: webhook } },
+  'identityIssuers.create': {
+    access: 'superadmin',
+    input: { issuer: newIssuer, jwks_uri: null, jwks: null },
+    success: 201,
+  },
+  'identityIssuers.list': { access: 'superadmin', beside: issuer },
+  'identityIssuers.delete': { access: 'superadmin', input: { id: issuer } },
+  'identityRules.create': {
+    access: 'superadmin',
+    input: { issuer_id: issuer, user_id: serviceAccount, project_id: projectOfCall, scopes: ['cards:read'] },
+    missing: 422,
+    success: 201,
+  },
+  'identityRules.list': { access: 'superadmin', beside: rule },
+  'identityRules.update': {
+    access: 'superadmin',
+    input: { id: rule, user_id: serviceAccount, project_id: projectOfCall, scopes: ['cards:read'] },
+  },
+  'identityRules.delete': { access: 'superadmin', input: { id: rule } },
   'keys.create': {
     access: 'signedIn',
     input: { project_id: null, user_id: null, expires_at: '2099-01-01' },

@@ -20,6 +20,7 @@ const hideIds = (value: unknown) => String(value).replaceAll(/[\da-f]{8}(-[\da-f
 /** The events that each mutation writes about its start state. */
 export const WRITTEN: Record<string, string[]> = {
   'auth.authenticate': ['session.started'],
+  'auth.exchange': ['key.exchanged #: rule_id=# user_id=#'],
   'account.signOut': ['session.ended'],
   'account.signOutEverywhere': ['sessions.ended: count=# user_id=#'],
   'account.setDefaultProject': ['user.updated #: fields=default_project_id'],
@@ -168,6 +169,11 @@ export const WRITTEN: Record<string, string[]> = {
   'webhooks.resend': ['webhook.redelivered # in a project: count=# event_id=#'],
   'webhooks.skip': ['webhook.skipped # in a project: event_id=#'],
   'webhooks.sendTest': ['webhook.tested # in a project'],
+  'identityIssuers.create': ['identity_issuer.created #'],
+  'identityIssuers.delete': ['identity_issuer.deleted #: count=#'],
+  'identityRules.create': ['identity_rule.created #: user_id=#'],
+  'identityRules.update': ['identity_rule.updated #: count=# fields=claims,scopes,user_id'],
+  'identityRules.delete': ['identity_rule.deleted #: count=#'],
   'keys.create': ['key.created #: user_id=#'],
   'keys.rotateSelf': ['key.rotated #: user_id=#'],
   'keys.rotate': ['key.rotated #: user_id=#'],

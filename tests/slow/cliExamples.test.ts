@@ -21,6 +21,10 @@ const AFTER_OTHERS = {
   'account confirm-second-factor': 'code is wrong: check the clock of the device.',
   'account drop-second-factor': 'No second factor is enabled.',
   'account renew-recovery-codes': 'No second factor is enabled.',
+  'auth exchange': 'The token was refused. It is not a JSON Web Token.',
+  'identity-rules create': 'user_id is not a service account.',
+  'identity-rules update': 'There is no such rule.',
+  'identity-rules delete': 'There is no such rule.',
   // Its neighbour has approved the version.
   'themes reject-version': 'Only a pending version can be rejected.',
   // Their group and card were deleted by their own examples.

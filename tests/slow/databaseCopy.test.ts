@@ -60,6 +60,17 @@ beforeAll(async () => {
   await query(source.db, sql`select nextval(pg_get_serial_sequence('tags', 'id'))`);
   await query(source.db, sql`insert into invitations (project_id, email, role) values (1, 'ann@demo.test', 'member')`);
   await query(source.db, sql`insert into deletions (project_id, noun, subject_id) values (1, 'card', 1)`);
+  await query(
+    source.db,
+    sql`
+      with issuer as (
+        insert into identity_issuers (issuer, jwks) values ('https://ci.test', '{"keys": []}') returning id
+      ), rule as (
+        insert into identity_rules (name, issuer_id, audience, subject, claims, user_id, scopes, lifetime_seconds)
+        select 'CI', id, 'a', 's', '[{"name": "n", "value": 1}]', 6, '{cards:read}', 900 from issuer returning id
+      )
+      insert into identity_tokens_used (rule_id, token_hash, expires_at) select id, 'hash', now() from rule`,
+  );
   await query(source.db, sql`insert into recovery_codes (user_id, code_hash) values (6, 'hash')`);
   await query(
     source.db,

@@ -4,6 +4,7 @@ import { type Operation, operationsOf, responsesOf } from '../../server/api/open
 import type { Schema } from '../../server/api/openapi/example.ts';
 import { restProcedures } from '../../server/api/procedures.ts';
 import { document, violations } from '../../server/contract/violations.ts';
+import { recentProof } from '../../shared/account.ts';
 import answers from '../recording/answers.json' with { type: 'json' };
 
 const operations = operationsOf(document);
@@ -140,7 +141,7 @@ describe('the OpenAPI document', () => {
       const [token, key, ...others] = security ?? [];
       const isForAnyone = restProcedures.find(({ rest }) => rest.path === path)!.access === 'anyone';
       expect(token, path).toEqual(isForAnyone ? undefined : { Authorization: [] });
-      const isWithoutKeys = /^\/v1\/|\/keys\//.test(path);
+      const isWithoutKeys = /^\/v1\/|\/(keys|identity-\w+)\//.test(path);
       expect(Object.keys(key ?? {}), path).toEqual(isWithoutKeys ? [] : ['ApiKey']);
       expect(others, path).toEqual([]);
     }
@@ -216,6 +217,7 @@ describe('the OpenAPI document', () => {
       const { properties, required = [] } = document.components.schemas[$ref!.split('/').at(-1)!]!;
       return Object.entries(properties!)
         .filter(([name]) => !required.includes(name))
+        .filter(([name]) => !(path.includes('/identity-') && name in recentProof))
         .filter(
           ([, { description }]) =>
             !/^((?!if not sent).)* Not changed if not sent(; null clears it| or null)\.$/.test(description!),

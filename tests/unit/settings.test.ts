@@ -13,7 +13,7 @@ const DEFAULTS = {
   ...{ JWT_PREVIOUS_SECRETS: [], TOKEN_LIFETIME_HOURS: 12, RATE_LIMIT_PER_MINUTE: 600, TRUST_PROXY: false },
   ...{ OTEL_SDK_DISABLED: false, OTEL_TRACES_SAMPLER: 'parentbased_always_on', OTEL_TRACES_SAMPLER_ARG: 1 },
   ...{ TEMPLATE_RUNS_KEPT_DAYS: 90, CHECKOUTS_KEPT_DAYS: 730, EVENTS_KEPT_DAYS: 30, AUDIT_KEPT_DAYS: 365 },
-  ...{ WEBHOOKS: true, WEBHOOK_ALLOWED_HOSTS: [] },
+  ...{ WEBHOOKS: true, WEBHOOK_ALLOWED_HOSTS: [], IDENTITY_ALLOWED_HOSTS: [] },
   ...{ STOP_PAUSE_SECONDS: 0, WORKERS: 1, ALLOWED_ORIGINS: [], DATABASE_REPLICA_URLS: [], LOG_LEVEL: 'info' },
 };
 
@@ -50,6 +50,7 @@ const EVERY_SETTING: [string, string, unknown?][] = [
     'CRM.internal, 10.0.0.7:8080, [fd00::7]:80',
     ['crm.internal', '10.0.0.7:8080', '[fd00::7]:80'],
   ],
+  ['IDENTITY_ALLOWED_HOSTS', 'keycloak.internal:8443', ['keycloak.internal:8443']],
   ['DELETED_ROWS_KEPT_DAYS', '365', 365],
   ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://127.0.0.1:4318'],
   ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'https://collector.example.com/v1/traces'],

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Exchange, Exchanged } from '../../../shared/identityRule.ts';
 import {
   Authenticate,
   AuthenticatedUser,
@@ -10,6 +11,7 @@ import {
   UserPage,
   UserUpdate,
 } from '../../../shared/user.ts';
+import { exchangeToken } from '../../domain/account/exchange.ts';
 import { authenticate } from '../../domain/account/signIn.ts';
 import {
   createUser,
@@ -45,6 +47,27 @@ export const authRouter = router({
     .input(Authenticate)
     .output(AuthenticatedUser)
     .mutation(({ ctx, input }) => authenticate(ctx, input)),
+
+  exchange: rest(anyoneProcedure, '/v1/auth/exchange', {
+    message: 'Token exchanged.',
+    summary: 'Exchange a token of another issuer',
+    description:
+      'Turns a token of an issuer that superadmins have added, such as that of a CI job, into a credential of a service account, by a rule. It works like an API key until it ends.',
+    namesRow: false,
+    checksIdentity: true,
+  })
+    .meta({
+      idempotency: 'never',
+      events: ['key.exchanged'],
+      level: 3,
+      reasons: [
+        ...['identity_token_invalid' as const, 'identity_keys_unreadable' as const],
+        ...['too_many_failures' as const, 'place_full' as const, 'upgrade_unfinished' as const],
+      ],
+    })
+    .input(Exchange)
+    .output(Exchanged)
+    .mutation(({ ctx, input }) => exchangeToken(ctx, input)),
 });
 
 export const userRouter = router({

@@ -9,6 +9,7 @@ import type { MailLimit } from '../../limits/mailLimit.ts';
 import type { PaymentProvider } from '../../payments/provider.ts';
 import type { FairQueue } from '../../runtime/fairQueue.ts';
 import type { Log } from '../../runtime/log.ts';
+import type { KeySets } from '../../security/keySets.ts';
 import type { SecretBox } from '../../security/secretBox.ts';
 import type { Tokens } from '../../security/tokens.ts';
 import type { EventHub } from '../event/following.ts';
@@ -37,6 +38,9 @@ export type NodeServices = {
   tokens: Tokens;
   attemptLimit: AttemptLimit;
   mailLimit: MailLimit;
+  /** Of `auth.exchange`, apart: a job with a wrong token must not keep people of its network from signing in. */
+  exchangeLimit: AttemptLimit;
+  keySets: KeySets;
   secretBox: SecretBox;
   /** Whether mails are sent, or shown in the terminal of the demo. */
   sendsMail: boolean;
@@ -48,6 +52,8 @@ export type NodeServices = {
   keyMaxDays: number | undefined;
   /** Hosts that webhooks may call although they are not on the internet. */
   webhookAllowedHosts: readonly string[];
+  /** Hosts of issuers that may be asked for their keys although they are not on the internet. */
+  identityAllowedHosts: readonly string[];
   /** Hands events to those who follow them. */
   eventHub: EventHub;
   /** A fair queue between users, so that none of them can occupy the whole connection pool. */

@@ -32,13 +32,7 @@ export async function createKey(context: AccountContext, { user_id, name, projec
   const holder = await holderOf(context, user_id);
   if (sent.expires_at && sent.expires_at.getTime() <= Date.now())
     throw invalid({ expires_at: 'must be in the future' });
-  if (project_id != null) {
-    if (sent.scopes.includes(ADMIN_SCOPE))
-      throw invalid({ project_id: `can't be combined with the scope ${ADMIN_SCOPE}, which is for all projects` });
-    // Without the scope admin, the rights of a superadmin do not count.
-    if (!(await isOwnProject(context.db, { id: holder, superadmin: false }, project_id)))
-      throw invalid({ project_id: 'is not a project of this user' }, 'unknown_reference');
-  }
+  await mustFit(context.db, holder, { scopes: sent.scopes, project_id });
   if (sent.scopes.includes(GRANTS_SCOPE) && !(await mayGrant(context, project_id)))
     throw invalid({ scopes: `can't have ${GRANTS_SCOPE}: it is for owners and superadmins` });
 
@@ -59,6 +53,20 @@ export async function createKey(context: AccountContext, { user_id, name, projec
     await notify({ ...context, db }, 'key_created', holder, { name });
     return { key, secret };
   });
+}
+
+/** Throws a 422 unless credentials of this user can have these scopes and this project. */
+export async function mustFit(
+  db: Db,
+  holder: number,
+  { scopes, project_id }: { scopes: readonly string[]; project_id?: number | null | undefined },
+): Promise<void> {
+  if (project_id == null) return;
+  if (scopes.includes(ADMIN_SCOPE))
+    throw invalid({ project_id: `can't be combined with the scope ${ADMIN_SCOPE}, which is for all projects` });
+  // Without the scope admin, the rights of a superadmin do not count.
+  if (!(await isOwnProject(db, { id: holder, superadmin: false }, project_id)))
+    throw invalid({ project_id: 'is not a project of this user' }, 'unknown_reference');
 }
 
 /** Whether the caller is a superadmin, or owns this project or, without one, any. */
@@ -88,6 +96,7 @@ async function makeRoomForKey(context: KeyAge & { db: Db }, userId: number): Pro
     .selectFrom('api_keys')
     .select('id')
     .where('user_id', '=', userId)
+    .where('rule_id', 'is', null)
     .where(sql<boolean>`not ${isValid(context)}`);
   await db.deleteFrom('api_keys').where('id', 'in', ended.orderBy('id', 'desc').offset(MOST_ENDED_KEYS)).execute();
 }
@@ -113,6 +122,7 @@ export async function countValidKeys(context: KeyAge & { db: Db }, userId: numbe
     .selectFrom('api_keys')
     .select(sql<number>`count(*)::int`.as('keys'))
     .where('user_id', '=', userId)
+    .where('rule_id', 'is', null)
     .where(isValid(context))
     .executeTakeFirstOrThrow();
   return keys;
@@ -121,7 +131,11 @@ export async function countValidKeys(context: KeyAge & { db: Db }, userId: numbe
 /** The keys of the caller or, for superadmins, of a service; revoked and expired ones, too. */
 export async function listKeys(context: AccountContext, { user_id, ...page }: KeyList) {
   const holder = await holderOf(context, user_id);
-  const keys = context.db.selectFrom('api_keys').select(keyColumns(context)).where('user_id', '=', holder);
+  const keys = context.db
+    .selectFrom('api_keys')
+    .select(keyColumns(context))
+    .where('user_id', '=', holder)
+    .where('rule_id', 'is', null);
   return readPage('keys', keys, page);
 }
 
@@ -210,6 +224,7 @@ async function mustHold(context: AccountContext, id: number): Promise<void> {
     .innerJoin('users as u', 'u.id', 'k.user_id')
     .select(['u.id', 'u.kind'])
     .where('k.id', '=', id)
+    .where('k.rule_id', 'is', null)
     .executeTakeFirstOrThrow(() => notFound('There is no such key.'));
   mustHandleKeysOf(context, holder);
 }

@@ -1,6 +1,7 @@
 import type { Removal } from '../../database/removal.ts';
 import type { Settings } from '../../runtime/env.ts';
 import { KEY_REMOVALS } from '../access/idempotencyKey.ts';
+import { IDENTITY_REMOVALS } from '../account/exchange.ts';
 import { SESSION_REMOVALS } from '../account/signIn.ts';
 import { checkoutRemovals } from '../billing/checkoutRow.ts';
 import { auditRemoval } from '../event/audit.ts';
@@ -20,6 +21,7 @@ export type RemovalSettings = Pick<
 /** Everything that is removed for good, in this order: what refers to other rows goes before them. */
 export const removalsOf = (settings: RemovalSettings): Removal[] => [
   ...SESSION_REMOVALS,
+  ...IDENTITY_REMOVALS,
   ...KEY_REMOVALS,
   ...checkoutRemovals(settings.CHECKOUTS_KEPT_DAYS),
   eventRemoval(settings.EVENTS_KEPT_DAYS),
