@@ -480,6 +480,7 @@ describe('a notice', () => {
     expect(await kinds()).toEqual([
       ['second_factor_dropped', email, data],
       ['password_changed', email, data],
+      ['address_changed', email, data],
     ]);
   });
 

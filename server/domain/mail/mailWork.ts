@@ -54,6 +54,6 @@ export const showOn =
       throw new MailFailure('Without SMTP_URL, mails are only shown on a terminal: this service has none.', {
         isPermanent: true,
       });
-    const lines = text.trimEnd().replaceAll(/^/gm, '  ');
+    const lines = text.trimEnd().replaceAll(/^(?=.)/gm, '  ');
     announce({ text: `\nA mail to ${to}: ${subject}\n\n${lines}\n`, message: '' });
   };
