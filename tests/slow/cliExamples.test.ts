@@ -25,8 +25,8 @@ const AFTER_OTHERS = {
   'account renew-recovery-codes': 'No second factor is enabled.',
   'auth exchange': 'The token was refused. It is not a JSON Web Token.',
   'identity-rules create': 'user_id is not a service account.',
-  'identity-rules update': 'There is no such rule.',
-  'identity-rules delete': 'There is no such rule.',
+  'identity-rules update': 'There is no such identity rule.',
+  'identity-rules delete': 'There is no such identity rule.',
   // Its neighbour has approved the version.
   'themes reject-version': 'Only a pending version can be rejected.',
   // Their group and card were deleted by their own examples.

@@ -29,8 +29,8 @@ const ISSUER_COLUMNS = IdentityIssuer.keyof().options.map((field) =>
 );
 const RULE_COLUMNS = IdentityRule.keyof().options;
 
-const unknownIssuer = () => notFound('There is no such issuer.');
-const unknownRule = () => notFound('There is no such rule.');
+const unknownIssuer = () => notFound('There is no such identity issuer.');
+const unknownRule = () => notFound('There is no such identity rule.');
 
 export async function createIssuer(context: SignedInContext, { issuer, jwks_uri, jwks }: IssuerCreate) {
   if (!/^https?:\/\/[^\s?#@]+$/.test(issuer) || !URL.canParse(issuer))
