@@ -40,6 +40,7 @@ const ON_A_SERVER = [
   'rollouts',
   'schema',
   'search',
+  'sso',
   'staleStatistics',
   'statements',
   'templateIdentifiers',

@@ -84,7 +84,7 @@ export const REASONS = {
   unknown_plan: 'The catalogue has no such product, plan or period.',
   already_exists: 'Another row has this value, which must be unique.',
   already_a_member: 'The user is already a member of the project.',
-  not_registered: 'No user has this e-mail address.',
+  not_registered: 'No user has this e-mail address, and has confirmed it.',
   password_wrong: "The caller's current password is wrong.",
   proof_required: 'The password or the code was not given within the last ten minutes.',
   own_account: 'The own password and second factor are changed with `account` operations alone.',

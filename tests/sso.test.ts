@@ -114,9 +114,13 @@ describe('a sign-up', () => {
   });
 
   it('does not confirm an address that the issuer did not verify', async () => {
-    const { id } = await sso(givenPerson({ email_verified: false }).subject);
+    const { asSuperadmin } = await givenWorld(service);
+    const { subject, email } = givenPerson({ email_verified: false });
+    const { id } = await sso(subject);
 
     expect(await stored('users', id)).toMatchObject({ email_confirmed_at: null });
+    const add = asSuperadmin.rpc.members.add.mutate({ project_id: projects.team.id, email, role: 'viewer' });
+    expect(await refusal(add)).toMatchObject({ status: 422, reason: 'not_registered' });
   });
 
   it('403 account_exists for the address of an account: it is never taken over', async () => {

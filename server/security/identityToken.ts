@@ -22,13 +22,15 @@ export const LONGEST_TOKEN_SECONDS = 24 * 60 * 60;
 
 export type IdentityClaims = JWTPayload & { iss: string; sub: string; iat: number; exp: number };
 
+export const NO_TOKEN = 'It is not a JSON Web Token.';
+
 /** Who a token says that it is from, unchecked. */
 export function readIssuer(token: string): { iss: string; sub: string } {
   try {
     const { iss, sub } = decodeJwt(token);
     if (typeof iss === 'string') return { iss, sub: typeof sub === 'string' ? sub : '' };
   } catch {
-    throw new TokenRefused('It is not a JSON Web Token.');
+    throw new TokenRefused(NO_TOKEN);
   }
   throw new TokenRefused('It has no iss, the issuer.');
 }
@@ -61,7 +63,7 @@ function headerOf(token: string): { typ?: string } {
     const { typ } = decodeProtectedHeader(token);
     return typ === undefined ? {} : { typ: String(typ) };
   } catch {
-    throw new TokenRefused('It is not a JSON Web Token.');
+    throw new TokenRefused(NO_TOKEN);
   }
 }
 

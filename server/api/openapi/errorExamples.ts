@@ -3,9 +3,11 @@ import { badRequest, invalid, JSON_WANTED, notFound, toFailure } from '../../../
 import { rowChanged } from '../../database/version.ts';
 import { accessError } from '../../domain/access/access.ts';
 import type { Caller } from '../../domain/access/context.ts';
+import { tokenRefused } from '../../domain/account/exchange.ts';
 import { codeRequired, wrongCredentials } from '../../domain/account/signIn.ts';
 import { DEACTIVATED, refused } from '../../domain/account/sso.ts';
 import { overLimit } from '../../limits/rateLimit.ts';
+import { NO_TOKEN } from '../../security/identityToken.ts';
 import type { RestProcedure } from '../procedures.ts';
 import { type ErrorStatus, errorBody } from '../restOperation.ts';
 
@@ -16,7 +18,7 @@ export function errorExample(status: ErrorStatus, procedure: RestProcedure): obj
 
 const ERRORS: Record<ErrorStatus, (procedure: RestProcedure) => unknown> = {
   400: () => badRequest(JSON_WANTED, 'body_not_json'),
-  401: (procedure) => accessError(undefined, procedure) ?? (isSso(procedure) ? codeRequired() : wrongCredentials()),
+  401: (procedure) => accessError(undefined, procedure) ?? (REFUSED[procedure.name] ?? codeRequired)(),
   403: (procedure) => accessError(VIEWER, procedure) ?? accessError(WITH_KEY, procedure) ?? refused(DEACTIVATED),
   404: (procedure) => notFound(MISSING[procedure.name] ?? `There is no such ${rowOf(procedure)}.`),
   412: rowChanged,
@@ -25,7 +27,11 @@ const ERRORS: Record<ErrorStatus, (procedure: RestProcedure) => unknown> = {
   500: () => new Error(),
 };
 
-const isSso = ({ name }: RestProcedure) => name.endsWith('Sso');
+/** The 401 of those who need no token. */
+const REFUSED: Record<string, () => Error> = {
+  'auth.authenticate': wrongCredentials,
+  'auth.exchange': () => tokenRefused(NO_TOKEN),
+};
 
 const VIEWER: Caller = {
   id: 1,

@@ -159,7 +159,7 @@ async function refuse(context: Context, token: string, { message, detail }: Toke
   const sender = senderOf(token);
   await mustBeAllowed(counted, sender);
   await countFailure(counted, { id: null, email: sender }, `identity token: ${detail}`);
-  return unauthorized(`The token was refused. ${message}`, 'identity_token_invalid');
+  return tokenRefused(message);
 }
 
 function senderOf(token: string): string {
@@ -180,3 +180,6 @@ export const IDENTITY_REMOVALS: Removal[] = [
   },
   { table: 'identity_tokens_used', due: (now) => sql`t.expires_at < ${daysBefore(now, 1)}`, by: 'expires_at' },
 ];
+
+export const tokenRefused = (problem: string) =>
+  unauthorized(`The token was refused. ${problem}`, 'identity_token_invalid');

@@ -54,7 +54,7 @@ export async function unlinkIdentity(context: AccountContext, { id }: IdentityCh
     const others = own.filter((identity) => identity.id !== id && issuers.includes(identity.issuer));
     if (password_hash === null && others.length === 0)
       throw badRequest(
-        'This is your only way to sign in. Set a password by a password reset, or link another identity first.',
+        'This is your only way to sign in. Link another identity first, or ask a superadmin to give the account a password.',
         'last_way_in',
       );
     await db.deleteFrom('identities').where('id', '=', id).execute();

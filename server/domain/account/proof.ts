@@ -34,7 +34,7 @@ export async function proveIdentity(context: AccountContext, password: string) {
 
 const NO_SERVICE_PASSWORD = 'A service has no password and no second factor.';
 const NO_PASSWORD =
-  'Your account has no password. Prove that it is you by signing in at your identity provider again (auth.startSso with the purpose prove). A password reset by mail gives the account a password.';
+  'Your account has no password. Prove that it is you by signing in at your identity provider again (auth.startSso with the purpose prove). A superadmin can give the account a password.';
 
 /** Throws a 422 unless both the password and a code of the second factor are right. */
 export async function proveSecondFactor(context: AccountContext, { password, ...code }: SecondFactorProof) {
