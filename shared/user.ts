@@ -93,6 +93,7 @@ export const User = z
       .meta({ description: 'Their own rate limit, in calls per minute; null for that of the service.', example: null }),
     has_password: z.boolean().meta({ description: 'Whether they can sign in with a password.' }),
     has_second_factor: z.boolean().meta({ description: 'Whether signing in requires a code.' }),
+    erased_at: timestamp.nullable().meta({ description: 'When they were erased: only the id is left.', example: null }),
     created_at: timestamp.meta({ description: 'When they were created.' }),
     updated_at: timestamp.meta({ description: 'When they were last changed.' }),
   })

@@ -62,6 +62,7 @@ describe('account.whoAmI', () => {
       rate_limit_per_minute: null,
       has_password: true,
       has_second_factor: true,
+      erased_at: null,
       recovery_codes_left: 3,
       created_at: expect.any(Date),
       updated_at: expect.any(Date),

@@ -13,7 +13,7 @@ import { madeBy, pauseWithoutRight } from '../event/webhookRight.ts';
 import { callForAccountWork } from './accountCall.ts';
 import { revokeKeys } from './key.ts';
 import { deleteMember } from './member.ts';
-import { columnsIn, PERSONAL_DATA } from './personalData.ts';
+import { PERSONAL_DATA } from './personalData.ts';
 import { clearInSlices, type Person, removeAbout } from './personalRows.ts';
 import { endSessions, mustLeaveASuperadmin, unknownUser } from './user.ts';
 
@@ -102,6 +102,7 @@ async function eraseRows(context: WriteContext, person: Found, isRepeated: boole
   const paused = await pauseWithoutRight(context, madeBy(id));
   for (const { project_id } of projects) await deleteMember(context, project_id, id, { mayBeLastOwner: isRepeated });
   await withdrawInvitations(context, person);
+  await endSignOns(db, person);
   await revokeKeys(context, id);
   await endSessions(db, id);
   await query(
@@ -125,14 +126,13 @@ const projectsOf = (id: number) =>
 /** `transact` retries a serialization failure. */
 const changedMeanwhile = () => Object.assign(new Error('The person joined a project meanwhile.'), { code: '40001' });
 
-/** The check of users wants a password of a person, and nothing is the hash of one. */
 const blankOf = (id: number) => ({
   name: 'Erased user',
   // Somebody may have that address already.
   email: sql<string>`${`erased-${id}`} || case when exists (select from users where lower(email) = ${`erased-${id}@erased.invalid`})
     then '-' || gen_random_uuid() else '' end || '@erased.invalid'`,
   ...{ email_confirmed_at: null, language: null, default_project_id: null, rate_limit_per_minute: null },
-  password_hash: sql<string>`case when kind = 'person' then 'erased' end`,
+  password_hash: null,
   ...{ totp_secret: null, totp_pending_secret: null, totp_last_step: 0, totp_failures: 0, totp_blocked_until: null },
   ...{ superadmin: false, superadmin_billing: false, enable_ai: false, is_active: false },
   ...{ erased_at: NOW, updated_at: NOW },
@@ -151,6 +151,15 @@ async function withdrawInvitations(context: WriteContext, { id, addresses }: Per
   );
 }
 
+/** Sign-ins at an issuer that are under way: the row has what the issuer says, and no user yet. */
+const endSignOns = (db: Db, { id, addresses }: Person) =>
+  query(
+    db,
+    sql`
+      delete from sso_flows f where lower(f.claims ->> 'email') = any(${addresses}::text[])
+        or exists (select from identities i where i.user_id = ${id} and i.subject = f.claims ->> 'sub')`,
+  );
+
 /** Whether a stored answer `t` to somebody else has the name or an address as a value. */
 const namesThem = ({
   name,
@@ -165,14 +174,13 @@ const MOST_MENTIONS = 100;
 async function findMentions(db: Db, { id, name, addresses }: Found): Promise<Erased['review']> {
   const wanted = [...(name.length > 2 ? [name] : []), ...addresses];
   const review: Erased['review'] = [];
-  for (const [table, { key = 'id', text, isOfProject }] of Object.entries(PERSONAL_DATA)) {
-    for (const column of columnsIn(text)) {
-      const [first] = columnsIn(key);
+  for (const [table, { key, text, flags }] of Object.entries(PERSONAL_DATA)) {
+    for (const column of text) {
       const found = await query(
         db,
         sql<{ id: number }>`
-          select ${sql.ref(`t.${first}`)} as id from ${sql.table(table)} t
-          where ${isOfProject ? sql`t.project_id in (${projectsOf(id)})` : sql`true`}
+          select ${sql.ref(`t.${key[0]}`)} as id from ${sql.table(table)} t
+          where ${flags.has('ofProject') ? sql`t.project_id in (${projectsOf(id)})` : sql`true`}
             and (${sql.join(
               wanted.map((value) => containsText(value, `t.${column}`)),
               sql` or `,

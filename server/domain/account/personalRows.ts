@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import { type Db, oneRow, plannedEachTime, query } from '../../database/query.ts';
-import { columnsIn, PERSONAL_DATA, type PersonalTable } from './personalData.ts';
+import { PERSONAL_DATA, type PersonalTable } from './personalData.ts';
 
 /** Statements over rows about a person, made from the list of personal data. */
 
@@ -14,8 +14,8 @@ export function isAbout(
   person: Person,
 ): RawBuilder<boolean> | undefined {
   const conditions = [
-    ...columnsIn(by).map((column) => sql`${sql.ref(`${alias}.${column}`)} = ${person.id}::int`),
-    ...(address ? [sql`lower(${sql.ref(`${alias}.${address}`)}) = any(${person.addresses}::text[])`] : []),
+    ...by.map((column) => sql`${sql.ref(`${alias}.${column}`)} = ${person.id}::int`),
+    ...address.map((column) => sql`lower(${sql.ref(`${alias}.${column}`)}) = any(${person.addresses}::text[])`),
   ];
   return conditions.length > 0 ? sql`(${sql.join(conditions, sql` or `)})` : undefined;
 }
@@ -33,7 +33,7 @@ function nextRows(table: string, last: Place, which: RawBuilder<unknown>, limit:
     where ${last ? isAfter : sql`true`} and ${which} order by ${sql.join(keys.map((key) => sql.ref(`t.${key}`)))} limit ${sql.lit(limit)}`;
 }
 
-const keysOf = (table: string) => columnsIn(PERSONAL_DATA[table]?.key ?? 'id');
+const keysOf = (table: string) => PERSONAL_DATA[table]?.key ?? [];
 
 /** The key of the last row of `slice`. */
 const lastOf = (table: string) => sql`(
@@ -49,14 +49,15 @@ export async function* rowsAbout(db: Db, table: string, person: Person): AsyncGe
   const listed = PERSONAL_DATA[table] as PersonalTable;
   const which = isAbout(listed, 't', person);
   if (!which) return;
-  const limit = listed.isScanned ? SCANNED_ROWS : ROWS;
+  const isScanned = listed.flags.has('scanned');
+  const limit = isScanned ? SCANNED_ROWS : ROWS;
   for (let last: Place = null; ; ) {
     const page: { rows: object[]; last: Place; read: number } = oneRow(
       await query(
         db,
         plannedEachTime(sql<{ rows: object[]; last: Place; read: number }>`
-          with slice as materialized (${nextRows(table, last, listed.isScanned ? sql`true` : which, limit)})
-          select coalesce(jsonb_agg(to_jsonb(t) - ${columnsIn(listed.secret)}::text[]) filter (where ${which}), '[]') as rows,
+          with slice as materialized (${nextRows(table, last, isScanned ? sql`true` : which, limit)})
+          select coalesce(jsonb_agg(to_jsonb(t) - ${listed.secret}::text[]) filter (where ${which}), '[]') as rows,
             ${lastOf(table)} as last, count(*)::int as read from slice t`),
       ),
     );
@@ -99,12 +100,12 @@ export async function removeAbout(db: Db, person: Person): Promise<{ table: stri
   const removed: { table: string; rows: number }[] = [];
   for (const [table, listed] of Object.entries(PERSONAL_DATA)) {
     const which = isAbout(listed, 't', person);
-    if (!which || !listed.erase || listed.erase === 'sweep') continue;
-    const columns = columnsIn(`${listed.about} ${listed.secret ?? ''}`).map((column) => sql.ref(column));
-    const change =
-      listed.erase === 'delete'
-        ? sql`delete from ${sql.table(table)} t where ${which} returning 1`
-        : sql`update ${sql.table(table)} t set ${sql.join(columns.map((column) => sql`${column} = null`))}
+    const isDeleted = listed.flags.has('delete');
+    if (!which || !(isDeleted || listed.flags.has('blank'))) continue;
+    const columns = [...listed.about, ...listed.secret].map((column) => sql.ref(column));
+    const change = isDeleted
+      ? sql`delete from ${sql.table(table)} t where ${which} returning 1`
+      : sql`update ${sql.table(table)} t set ${sql.join(columns.map((column) => sql`${column} = null`))}
             where ${which} and num_nonnulls(${sql.join(columns)}) > 0 returning 1`;
     const { rows } = oneRow(
       await query(db, sql<{ rows: number }>`with removed as (${change}) select count(*)::int as rows from removed`),

@@ -10,6 +10,7 @@ import { client } from '../service.ts';
 import { keepSession } from '../session.ts';
 import { Identities } from './identities.tsx';
 import { asPage, DeskPage, Steps } from './operators.tsx';
+import { OwnData } from './ownData.tsx';
 import { ProjectField } from './projectField.tsx';
 import { SecondFactor } from './secondFactor.tsx';
 
@@ -37,6 +38,7 @@ export const AccountPage = () => (
       <p>All your sessions end, this one included. No device is remembered any more.</p>
       <RevokeKeys />
     </FormButton>
+    <OwnData />
   </DeskPage>
 );
 

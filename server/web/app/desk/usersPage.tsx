@@ -130,6 +130,7 @@ function Details({ user, reload }: { user: User; reload: () => Promise<void> }) 
   const { id, name, email, is_active, has_second_factor } = user;
   const isOwn = id === account.value?.id;
   const isPerson = user.kind === 'person';
+  const isErased = user.erased_at !== null;
   const toHandOver = handed.value?.id === id && [location.origin, email, handed.value.password].join('\n');
   const update = async (changes: Changes) => {
     await client.users.update.mutate({ ...changes, id });
@@ -146,6 +147,12 @@ function Details({ user, reload }: { user: User; reload: () => Promise<void> }) 
     const password = makePassword();
     await update({ password });
     handed.value = { id, password };
+  };
+  const eraseUser = async () => {
+    const { review } = await client.users.erase.mutate({ id });
+    await reload();
+    const texts = review.map(({ table, ids }) => `${table} ${ids.join(', ')}`).join('; ');
+    say(`User ${id} is erased.${texts && ` These texts name them, look at them: ${texts}.`}`);
   };
   const steps = [
     {
@@ -176,7 +183,14 @@ function Details({ user, reload }: { user: User; reload: () => Promise<void> }) 
       question: `${name} is signed out everywhere and can't sign in. Their API keys stop working, and webhooks that they answer for are switched off. What they wrote stays. You can activate them again.`,
       isDestructive: true,
     },
-    { label: 'Activate', run: () => update({ is_active: true }), isOffered: !is_active },
+    { label: 'Activate', run: () => update({ is_active: true }), isOffered: !is_active && !isErased },
+    {
+      label: 'Erase',
+      run: eraseUser,
+      isOffered: !isOwn && !isErased,
+      question: `The name, address, sessions, keys and memberships of ${name} go for good. Cards and comments stay, without the name. Nobody can undo this.`,
+      isDestructive: true,
+    },
   ];
   return (
     <>
