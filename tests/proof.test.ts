@@ -73,6 +73,8 @@ const CREATES: Record<'secret' | 'right' | 'way out', { proven: string[]; asking
       'identityRules.update',
       'users.create',
       'users.update',
+      'users.deactivate',
+      'users.activate',
       'users.dropSecondFactor',
       'members.invite',
       'members.add',

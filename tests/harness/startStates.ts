@@ -151,6 +151,7 @@ const platform = provided(async () => (await givenProject()).platform_id);
 const project = provided(async () => (await givenProject()).id);
 const namedProject: Target = { make: async ({ project }) => project.id, owner: 'platform', isDeletable: false };
 const user = provided(async () => (await givenUser()).id);
+const deactivatedUser = provided(async () => (await givenUser({ is_active: false })).id);
 const member = async ({ project }: Place) => (await givenUser({ project })).id;
 const theme = inPlatform(({ project }) => givenTheme(project));
 const version = inPlatform(({ project }) => givenThemeVersion(project));
@@ -465,6 +466,8 @@ const rows: Record<string, Row> = {
   'users.signOut': { access: 'superadmin', input: { id: user } },
   'users.erase': { access: 'superadmin', input: { id: user } },
   'users.dropSecondFactor': { access: 'superadmin', input: { id: user } },
+  'users.deactivate': { access: 'superadmin', input: { id: user } },
+  'users.activate': { access: 'superadmin', input: { id: deactivatedUser } },
   'members.invite': {
     access: 'ownerOrSuperadmin',
     input: { project_id: namedProject, email: newEmail },

@@ -154,6 +154,8 @@ export const WRITTEN: Record<string, string[]> = {
   'projects.update': ['project.updated # in a project: count=# fields=name,tools'],
   'users.create': ['user.created #'],
   'users.update': ['user.updated #: fields=default_project_id,email,language,name,rate_limit_per_minute'],
+  'users.deactivate': ['user.updated #: fields=is_active'],
+  'users.activate': ['user.updated #: fields=is_active'],
   'users.signOut': ['sessions.ended: count=# user_id=#'],
   'users.erase': ['user.erased #'],
   'users.dropSecondFactor': ['second_factor.dropped: user_id=#'],

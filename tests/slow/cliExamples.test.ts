@@ -44,7 +44,8 @@ const AFTER_OTHERS = {
 const ENDLESS = 'events follow';
 
 /** They end a session or a membership that others need. */
-const LAST = /^(account (sign-out.*|change-password)|users (sign-out|update)|members (leave|remove))$/;
+const LAST =
+  /^(account (sign-out.*|change-password)|users (sign-out|update|deactivate|activate)|members (leave|remove))$/;
 
 /** Children are deleted before their parents, and restored after them. */
 function rankOf(name: string): number {

@@ -135,6 +135,19 @@ describe.skipIf(!hasBrowser)('the desk', () => {
     await page.getByRole('heading', { level: 1, name: 'Member' }).waitFor();
   });
 
+  it('says what the deactivation of a user touched, and undoes it', async () => {
+    const { user } = await clientOf('Admin').users.create.mutate({ name: 'Leaver', kind: 'service' });
+    await clientOf('Admin').members.set.mutate({ project_id: 2, user_id: user.id, role: 'viewer' });
+    const page = await givenDesk(`/admin/users/${user.id}`, 'Admin');
+
+    await agree(page, 'Deactivate', /^Leaver is signed out everywhere/);
+    await page.getByText('Leaver is deactivated. Sessions ended: 0, API keys refused: 0.').waitFor();
+    await button(page, 'Undo').click();
+
+    await page.getByText('Leaver may sign in again. API keys that work again: 0.').waitFor();
+    await page.getByText('Active', { exact: true }).waitFor();
+  });
+
   it('shows a rollout while it runs; its steps ask, and name what goes', async () => {
     const admin = clientOf('Admin');
     const id = await givenRollout(admin);

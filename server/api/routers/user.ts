@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Erased, UserErase } from '../../../shared/erasure.ts';
 import { Exchange, Exchanged } from '../../../shared/identityRule.ts';
+import { Activated, Deactivated } from '../../../shared/leaving.ts';
 import { SsoFinish, SsoFinished, SsoIssuerList, SsoStart, SsoStarted } from '../../../shared/sso.ts';
 import {
   Authenticate,
@@ -19,7 +20,9 @@ import { authenticate } from '../../domain/account/signIn.ts';
 import { listIssuers, startSso } from '../../domain/account/sso.ts';
 import { finishSso } from '../../domain/account/ssoFinish.ts';
 import {
+  activateUser,
   createUser,
+  deactivateUser,
   dropSecondFactorOf,
   hashSentPassword,
   listUsers,
@@ -160,7 +163,7 @@ export const userRouter = router({
     })
     .meta({
       prepare: hashSentPassword,
-      events: ['user.updated', 'user.password_changed', 'webhook.disabled'],
+      events: ['user.updated', 'user.password_changed', 'webhook.disabled', 'webhook.updated'],
       reasons: ['already_exists', 'unknown_reference', 'password_weak', 'own_account', 'last_superadmin'],
     })
     .input(UserUpdate)
@@ -176,6 +179,33 @@ export const userRouter = router({
     .input(UserList)
     .output(UserPage)
     .query(({ ctx, input }) => listUsers(ctx, input)),
+
+  deactivate: rest(superadminProcedure, '/services/platforms/v1/users/deactivate', {
+    message: 'User deactivated.',
+    summary: 'Deactivate a user',
+    description:
+      'Refuses whatever a user holds from the next request on: sessions end, API keys and streams are refused, webhooks are switched off. The answer says what it touched, and which projects have no other active owner. `users.activate` undoes it.',
+  })
+    .meta({
+      isDestructive: true,
+      proof: 'always',
+      events: ['user.updated', 'webhook.disabled'],
+      reasons: ['last_superadmin'],
+    })
+    .input(UserChoice)
+    .output(Deactivated)
+    .mutation(({ ctx, input }) => deactivateUser(ctx, input)),
+
+  activate: rest(superadminProcedure, '/services/platforms/v1/users/activate', {
+    message: 'User activated.',
+    summary: 'Activate a user',
+    description:
+      'Undoes a deactivation: API keys work again, and webhooks that it switched off go on, unless somebody changed them since. Sessions stay ended.',
+  })
+    .meta({ proof: 'always', events: ['user.updated', 'webhook.updated'] })
+    .input(UserChoice)
+    .output(Activated)
+    .mutation(({ ctx, input }) => activateUser(ctx, input)),
 
   signOut: rest(superadminProcedure, '/services/platforms/v1/users/sign-out', {
     message: 'User signed out.',

@@ -22,6 +22,8 @@ export const User = defineEntity({
     superadmin_billing: p.boolean().default(false),
     enable_ai: p.boolean().default(false),
     is_active: p.boolean().default(true),
+    /** When it became inactive: webhooks that were paused with it go on when it is activated. */
+    deactivated_at: timestamp().nullable(),
     default_project_id: () => refersTo(Project, 'default_project_id').nullable().deleteRule('set null'),
     /** Instead of the default rate limit. */
     rate_limit_per_minute: p.integer().nullable(),

@@ -20,13 +20,13 @@ import {
 } from '../../security/secondFactor.ts';
 import { isOperator } from '../access/caller.ts';
 import type { AccountContext } from '../access/context.ts';
+import { countValidKeys } from '../access/keyEnd.ts';
 import { writeEvents } from '../event/event.ts';
 import { endLinks } from '../mail/link.ts';
 import { notify } from '../mail/mail.ts';
-
 import { countFailure, mustBeAllowed } from './attempt.ts';
 import { countTry, openSecret, RESET_FAILURES } from './code.ts';
-import { countValidKeys, revokeKeys } from './key.ts';
+import { revokeKeys } from './key.ts';
 import { isOwnProject, unknownProject } from './project.ts';
 import { isProven, noSecondFactor, proofRequired, proveIdentity, proveSecondFactor } from './proof.ts';
 import { openSession } from './signIn.ts';

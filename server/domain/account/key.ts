@@ -7,7 +7,7 @@ import type { Row } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import { hashKeySecret, makeKeySecret } from '../../security/apiKeys.ts';
 import type { AccountContext, With } from '../access/context.ts';
-import { endOfKey, isValidKey, maxDays } from '../access/keyEnd.ts';
+import { countValidKeys, endOfKey, isValidKey, maxDays } from '../access/keyEnd.ts';
 import { scopesOf } from '../access/keyScopes.ts';
 import { isManager } from '../access/permission.ts';
 import { ADMIN_SCOPE, GRANTS_SCOPE } from '../access/scopes.ts';
@@ -116,17 +116,6 @@ export async function revokeKeys(context: WriteContext, userId: number): Promise
     revoked.map((key) => keyEvent('key.revoked', key)),
   );
   if (revoked.length > 0) await pauseWithoutRight(context, sql`${madeBy(userId)} and w.key_id is not null`);
-}
-
-export async function countValidKeys(context: KeyAge & { db: Db }, userId: number): Promise<number> {
-  const { keys } = await context.db
-    .selectFrom('api_keys')
-    .select(sql<number>`count(*)::int`.as('keys'))
-    .where('user_id', '=', userId)
-    .where('rule_id', 'is', null)
-    .where(isValid(context))
-    .executeTakeFirstOrThrow();
-  return keys;
 }
 
 /** The keys of the caller or, for superadmins, of a service; revoked and expired ones, too. */

@@ -16,7 +16,7 @@
  * Of checkouts, the payment provider knows who paid: its records are erased there.
  */
 const LIST = `
-users by(id) about(name email email_confirmed_at language rate_limit_per_minute default_project_id totp_blocked_until) secret(password_hash totp_secret totp_pending_secret) other(id kind superadmin superadmin_billing enable_ai is_active totp_last_step totp_failures created_at updated_at erased_at)
+users by(id) about(name email email_confirmed_at language rate_limit_per_minute default_project_id totp_blocked_until) secret(password_hash totp_secret totp_pending_secret) other(id kind superadmin superadmin_billing enable_ai is_active totp_last_step totp_failures created_at updated_at deactivated_at erased_at)
 recovery_codes by(user_id) delete secret(code_hash) other(id user_id used_at)
 sessions by(user_id) delete about(id user_id identity_id issuer_session created_at expires_at revoked_at second_factor_at proven_at)
 members key(project_id user_id) by(user_id) delete about(project_id user_id role issuer created_at)

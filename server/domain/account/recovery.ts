@@ -4,11 +4,11 @@ import { type Db, query, transact } from '../../database/query.ts';
 import { NOW } from '../../database/timestamp.ts';
 import { hashPassword } from '../../security/passwords.ts';
 import type { Context } from '../access/context.ts';
+import { countValidKeys } from '../access/keyEnd.ts';
 import { writeEvents } from '../event/event.ts';
 import { endLinks, findLink, type LinkedMail, linkInvalid, useLink } from '../mail/link.ts';
 import { callForMail, mustSendMail, notify } from '../mail/mail.ts';
 import { RESET_FAILURES } from './code.ts';
-import { countValidKeys } from './key.ts';
 import { withLink } from './linkAttempt.ts';
 import { endSessions, mustBeGoodPassword } from './user.ts';
 

@@ -18,6 +18,7 @@ import { endLinks, LINK_KINDS } from '../mail/link.ts';
 import { notify } from '../mail/mail.ts';
 
 import { RESET_FAILURES } from './code.ts';
+import { giveBack, refuseHoldings } from './leaving.ts';
 
 /** The columns of a user for superadmins. */
 export const USER_COLUMNS = User.keyof().options.map((field) => {
@@ -81,7 +82,24 @@ const makeHandle = () => `service-${randomBytes(6).toString('hex')}${SERVICE_DOM
  * Changes the sent fields of a user. A new password or deactivation ends all their sessions. An address that a superadmin enters
  * counts as confirmed.
  */
-export async function updateUser(context: ProvisioningContext, { id, password, ...fields }: UserUpdate) {
+export async function updateUser(context: ProvisioningContext, sent: UserUpdate) {
+  const { user } = await changeUser(context, sent);
+  return { user };
+}
+
+/** Refuses whatever a user holds from now on, and says what that is. */
+export async function deactivateUser(context: ProvisioningContext, { id }: { id: number }) {
+  const { user, left } = await changeUser(context, { id, is_active: false });
+  return { user, ...(left as NonNullable<typeof left>) };
+}
+
+/** Undoes it, except for the sessions, which have ended. */
+export async function activateUser(context: ProvisioningContext, { id }: { id: number }) {
+  const { user, back } = await changeUser(context, { id, is_active: true });
+  return { user, ...(back as NonNullable<typeof back>) };
+}
+
+async function changeUser(context: ProvisioningContext, { id, password, ...fields }: UserUpdate) {
   const { name, email, is_active, language, default_project_id, rate_limit_per_minute } = fields;
   if (password != null) mustBeAnother(context, id, { password: 'is your own: change it with account.changePassword' });
   const password_hash = await hashSentPassword(context, { password });
@@ -89,6 +107,7 @@ export async function updateUser(context: ProvisioningContext, { id, password, .
     name: name ?? undefined,
     email: email ?? undefined,
     is_active: is_active ?? undefined,
+    ...(is_active && { deactivated_at: null }),
     language,
     default_project_id,
     rate_limit_per_minute,
@@ -104,6 +123,7 @@ export async function updateUser(context: ProvisioningContext, { id, password, .
     const before = await db
       .selectFrom('users')
       .select(USER_COLUMNS)
+      .select('deactivated_at')
       .where('id', '=', id)
       .where('erased_at', 'is', null)
       .forNoKeyUpdate()
@@ -113,14 +133,20 @@ export async function updateUser(context: ProvisioningContext, { id, password, .
     if (email != null && !isSameAddress(email, before.email)) await notify({ ...context, db }, 'address_changed', id);
     const updated = db
       .updateTable('users')
-      .set({ ...changes, ...(email != null && confirmedBy(before, email)), updated_at: NOW })
+      .set({
+        ...changes,
+        ...(email != null && confirmedBy(before, email)),
+        ...(is_active === false && before.is_active && { deactivated_at: NOW }),
+        updated_at: NOW,
+      })
       .where('id', '=', id)
       .returning(USER_COLUMNS)
       .executeTakeFirstOrThrow();
     const user = await mapConstraintErrors(updated, CONSTRAINT_ERRORS);
     if (user.kind === 'service' && email != null) throw invalid({ email: ONLY_FOR_PERSONS });
     if (password != null) mustBeGoodPassword('password', password, user);
-    if (password_hash !== undefined || is_active === false) await endSessions(db, id);
+    const isSignedOut = password_hash !== undefined || is_active === false;
+    const sessions_ended = isSignedOut ? await endSessions(db, id) : 0;
     if (user.email !== before.email) await endLinks(db, [before.email, user.email], LINK_KINDS, id);
     else if (password_hash !== undefined) await endLinks(db, [user.email], ['password_reset'], id);
     const changed = differingFields(before, user);
@@ -128,8 +154,11 @@ export async function updateUser(context: ProvisioningContext, { id, password, .
     if (changed.length > 0) happened.push({ type: 'user.updated', subject_id: id, data: { fields: changed } });
     if (password_hash !== undefined) happened.push({ type: 'user.password_changed', subject_id: id });
     await writeEvents({ ...context, db }, happened);
-    if (is_active === false || fields.superadmin === false) await pauseWithoutRight({ ...context, db }, madeBy(id));
-    return { user };
+    const inTransaction = { ...context, db };
+    const left = is_active === false ? { sessions_ended, ...(await refuseHoldings(inTransaction, id)) } : undefined;
+    const back = is_active ? await giveBack(inTransaction, id, before.deactivated_at) : undefined;
+    if (fields.superadmin === false && !left) await pauseWithoutRight(inTransaction, madeBy(id));
+    return { user, left, back };
   });
 }
 
