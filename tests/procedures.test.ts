@@ -171,7 +171,6 @@ const ERRORS: Record<string, Fail> = {
     overRest(asKey, procedure, { ...inputFor(procedure, {}), purpose: 'link' }),
   'auth.finishSso 401': (procedure) => finishSsoAs(procedure, { totp_secret: 'JBSWY3DPEHPK3PXP' }),
   'auth.finishSso 403': (procedure) => finishSsoAs(procedure, { is_active: false }),
-  'account.unlinkIdentity 404': (procedure, world) => sendFor(procedure, world, 'own', { id: 2_147_483_647 }),
   'keys.create 404': ofUnknownUser,
   'keys.list 404': ofUnknownUser,
   'subscriptions.upgradeTrial 404': (procedure, world) => sendFor(procedure, world, 'foreign'),

@@ -11,7 +11,7 @@ import { codeAt, givenProtectedUser } from './harness/codes.ts';
 import { eventsOf } from './harness/events.ts';
 import { givenDirectory } from './harness/process.ts';
 import { givenService, testService } from './harness/service.ts';
-import { givenStartState } from './harness/startStates.ts';
+import { givenStartState, startStates } from './harness/startStates.ts';
 import { overRest, overRpc, refusedByAll } from './harness/surfaces.ts';
 import { type FakeTerminal, givenTerminal } from './harness/terminal.ts';
 import {
@@ -178,7 +178,8 @@ describe.each(withProof.map((procedure) => [procedure.name, procedure] as const)
 
   it('422 for an old session, on all surfaces, until it gives its proof', async () => {
     const world = await givenWorld();
-    const caller = await callerWithOldToken(world.users.superadmin);
+    const isOfAuthor = startStates.get(name)?.on?.owner === 'author';
+    const caller = await callerWithOldToken(isOfAuthor ? world.users.member : world.users.superadmin);
     const input = await inputOf(procedure, world, granting);
 
     expect(await refusedByAll(caller, procedure, input)).toMatchObject({ status: 422, reason: 'proof_required' });

@@ -211,6 +211,11 @@ describe('the local second factor', () => {
     const callback = await company.browser().signIn(url.href, subject);
 
     expect(await refusal(finish(callback))).toMatchObject({ status: 401, reason: 'code_required' });
+    const flows = await query(
+      await testDb(),
+      sql<{ claims: object }>`select claims from sso_flows where user_id = ${user.id}`,
+    );
+    expect(flows).toMatchObject([{ claims: { sub: subject } }]);
     expect(await refusal(finish(callback, { code: '000000' }))).toMatchObject({ status: 401, reason: 'code_wrong' });
     const answers = await Promise.all(
       [1, 2].map(() => refusal(finish(callback, { code: 'a-code', is_recovery: true }))),

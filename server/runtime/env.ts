@@ -285,7 +285,9 @@ const Settings = Fields.refine((settings) => settings.DATABASE_URL === undefined
     error: 'must be set for SSO_ISSUERS: identity providers send people back to it',
   })
   .refine(
-    ({ SSO_ISSUERS = [], TOKEN_LIFETIME_HOURS: most }) => !SSO_ISSUERS.some((one) => (one.session_hours ?? 0) > most),
+    // An invalid one is still its text.
+    ({ SSO_ISSUERS: all, TOKEN_LIFETIME_HOURS: most }) =>
+      !Array.isArray(all) || all.every(({ session_hours = 1 }) => session_hours <= most),
     { when, path: ['SSO_ISSUERS'], error: 'session_hours must not be more than TOKEN_LIFETIME_HOURS' },
   )
   .refine(({ DATABASE_URL, DATABASE_REPLICA_URLS }) => DATABASE_URL || !DATABASE_REPLICA_URLS?.length, {

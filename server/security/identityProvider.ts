@@ -36,19 +36,7 @@ const METADATA_KEPT_MILLISECONDS = 60 * 60 * 1000;
 const FAILURE_KEPT_MILLISECONDS = 3000;
 const LONGEST_CLOCK_DIFFERENCE_SECONDS = 60;
 const LONGEST_LOGOUT_SECONDS = 120;
-const ALGORITHMS = [
-  'RS256',
-  'RS384',
-  'RS512',
-  'PS256',
-  'PS384',
-  'PS512',
-  'ES256',
-  'ES384',
-  'ES512',
-  'EdDSA',
-  'Ed25519',
-];
+const ALGORITHMS = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519'.split(' ');
 const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 
 /** The providers by their names. Nothing is asked, and no package loaded, before somebody signs in. */
@@ -63,49 +51,41 @@ export function makeIdentityProviders(issuers: readonly SsoIssuer[], log: Log): 
 
 function makeProvider(settings: SsoIssuer, fetch: GuardedFetch, log: Log): IdentityProvider {
   const discover = kept(() => discoverProvider(settings, fetch));
-  const explained = <Result>(work: Promise<Result>) =>
-    work.catch((error) => {
-      log.warn({ issuer: settings.name, code: error?.code, cause: detailOf(error) }, 'single sign-on failed');
+  const explained = async <Result>(work: (config: Configuration) => Promise<Result>) => {
+    try {
+      return await work((await discover()).config);
+    } catch (error) {
+      log.warn({ issuer: settings.name, cause: detailOf(error) }, 'single sign-on failed');
       throw toCallerError(error, settings.title);
-    });
-  const unused = (error: string) => new ProviderProblem(`${error}.`);
+    }
+  };
 
   return {
     settings,
     authorizationUrl: (parameters) =>
-      explained(
-        (async () => {
-          const { config } = await discover();
-          const { buildAuthorizationUrl } = await import('openid-client');
-          return buildAuthorizationUrl(config, { scope: settings.scopes, ...parameters }).href;
-        })(),
-      ),
-    exchange: (callback, { state, nonce, codeVerifier }) =>
-      explained(
-        (async () => {
-          const { config } = await discover();
-          const { authorizationCodeGrant, fetchUserInfo } = await import('openid-client');
-          const answer = await authorizationCodeGrant(config, callback, {
-            expectedState: state,
-            expectedNonce: nonce,
-            pkceCodeVerifier: codeVerifier,
-            idTokenExpected: true,
-          });
-          const token = answer.claims();
-          if (!token) throw unused('It sent no ID token');
-          if (token.iat > Date.now() / 1000 + LONGEST_CLOCK_DIFFERENCE_SECONDS)
-            throw unused('Its token is from the future: check the clocks of both machines');
-          const { groups_claim: groups } = settings;
-          const isShort = token.email === undefined || (groups !== undefined && token[groups] === undefined);
-          // Some providers keep these claims for the user info.
-          const more =
-            isShort && config.serverMetadata().userinfo_endpoint
-              ? await fetchUserInfo(config, answer.access_token, token.sub)
-              : {};
-          const claims: Record<string, unknown> = { ...more, ...token };
-          return SsoClaims.parse({ ...claims, groups: groups === undefined ? [] : claims[groups] });
-        })(),
-      ),
+      explained(async (config) => {
+        const { buildAuthorizationUrl } = await import('openid-client');
+        return buildAuthorizationUrl(config, { scope: settings.scopes, ...parameters }).href;
+      }),
+    exchange: (callback, { state: expectedState, nonce: expectedNonce, codeVerifier: pkceCodeVerifier }) =>
+      explained(async (config) => {
+        const { authorizationCodeGrant, fetchUserInfo } = await import('openid-client');
+        const expected = { expectedState, expectedNonce, pkceCodeVerifier, idTokenExpected: true };
+        const answer = await authorizationCodeGrant(config, callback, expected);
+        const token = answer.claims();
+        if (!token || token.iat > Date.now() / 1000 + LONGEST_CLOCK_DIFFERENCE_SECONDS)
+          throw new ProviderProblem('Its token is from the future: check the clocks of both machines.');
+        const groupsOf = (claims: object) => (claims as Record<string, unknown>)[settings.groups_claim ?? ''];
+        const isShort = token.email === undefined || (settings.groups_claim && groupsOf(token) === undefined);
+        // Some providers keep these claims for the user info. All others are those of the signed token.
+        const hasMore = isShort && config.serverMetadata().userinfo_endpoint !== undefined;
+        const more: Record<string, unknown> = hasMore
+          ? await fetchUserInfo(config, answer.access_token, token.sub)
+          : {};
+        const { email, email_verified, name } = token.email === undefined ? more : token;
+        const groups = groupsOf(token) ?? groupsOf(more);
+        return SsoClaims.parse({ ...token, email, email_verified, name: token.name ?? name, groups });
+      }),
     readLogoutToken: async (token) => {
       const { keys } = await discover();
       const { jwtVerify } = await import('jose');
@@ -117,9 +97,8 @@ function makeProvider(settings: SsoIssuer, fetch: GuardedFetch, log: Log): Ident
         clockTolerance: LONGEST_CLOCK_DIFFERENCE_SECONDS,
         requiredClaims: ['iat', 'jti', 'events'],
       });
-      return LogoutPayload.transform(({ sub, sid, iat }) => ({ sub, sid, issuedAt: new Date(iat * 1000) })).parse(
-        payload,
-      );
+      const { sub, sid, iat } = LogoutPayload.parse(payload);
+      return { sub, sid, issuedAt: new Date(iat * 1000) };
     },
   };
 }

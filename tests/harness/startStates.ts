@@ -196,9 +196,12 @@ const furtherProject = ofAuthor(async ({ author }) => {
   return further.id;
 });
 
-/** Of the caller. */
-const identity = (_place: Place, { users }: World) =>
-  insert('identities', { user_id: users.superadmin.id, issuer: 'https://id.example', subject: randomUUID() });
+const identity: Target = {
+  ...ofAuthor(({ author: { id: user_id } }) =>
+    insert('identities', { user_id, issuer: 'https://id.example', subject: randomUUID() }),
+  ),
+  foreign: 404,
+};
 const serviceKey: Target = {
   make: async () => (await givenKey(await givenServiceAccount())).id,
   owner: 'superadmins',

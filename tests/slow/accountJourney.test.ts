@@ -46,7 +46,9 @@ const signIn = async (page: Page, password: string) => {
 };
 
 describe.skipIf(!hasBrowser)('a person without help', () => {
-  it('is invited, signs up, forgets the password, links single sign-on, exports and erases', { timeout: 180_000 }, async () => {
+  it('is invited, signs up, forgets the password, links single sign-on, exports and erases', {
+    timeout: 180_000,
+  }, async () => {
     const { mails, service, admin } = await givenServices();
     const page = await givenPage();
 

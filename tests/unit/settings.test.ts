@@ -8,6 +8,16 @@ const REPLICAS = ['postgresql://a:5432/deckhand', 'postgresql://deckhand:hunter2
 const SECRET = 'hunter2 hunter2 hunter2 hunter2 ';
 const STRIPE = { STRIPE_SECRET_KEY: 'sk_test_1', STRIPE_WEBHOOK_SECRET: 'whsec_1' };
 
+const ISSUER = {
+  ...{ name: 'company', title: 'Company', issuer: 'https://id.example', client_id: 'a', client_secret: 'hunter2' },
+};
+const WRONG_ISSUERS = [
+  ...[{ name: 'Hunter2!' }, { issuer: 'http://hunter2.example' }, { issuer: 'https://hunter2@id.example' }],
+  ...[{ client_secret: ['hunter2'] }, { scopes: 'email' }, { session_hours: 13 }, { an_unknown_field: 'hunter2' }],
+  { groups_claim: 'groups', groups: { hunter: { project_id: 1, role: 'owner' } } },
+  { groups: { hunter: { project_id: 1, role: 'member' } } },
+];
+
 const DEFAULTS = {
   ...{ HOST: '127.0.0.1', PORT: 3000, DATABASE_POOL_SIZE: 10, PREPARED_STATEMENTS: true, DATA_DIR: './data' },
   ...{ JWT_PREVIOUS_SECRETS: [], TOKEN_LIFETIME_HOURS: 12, RATE_LIMIT_PER_MINUTE: 600, TRUST_PROXY: false },
@@ -115,6 +125,11 @@ describe('settings', () => {
     ['REDIS_URL', ['http://:hunter2@127.0.0.1:6379']],
     ['STRIPE_SECRET_KEY', ['hunter2', 'pk_hunter2']],
     ['STRIPE_WEBHOOK_SECRET', ['hunter2']],
+    [
+      'SSO_ISSUERS',
+      ['hunter2', '{}', '[{}]', ...WRONG_ISSUERS.map((wrong) => JSON.stringify([{ ...ISSUER, ...wrong }]))],
+    ],
+    ['SSO_ISSUERS', [JSON.stringify([ISSUER, ISSUER])]],
     ['TEST_CHECKOUT', ['perhaps', 'ON']],
     ['DEMO_DATA', ['yes', 'ON']],
     ['METRICS_TOKEN', ['hunter2', 'hunter2 hunter2 hunter2']],

@@ -103,9 +103,13 @@ export async function verifySso(
   url.search = callback;
   try {
     const claims = await provider.exchange(url, { state, ...secrets });
+    // With the user, whose erasure then finds what is known of them here.
     await query(
       db,
-      sql`update sso_flows set claims = ${JSON.stringify(claims)}::jsonb where state_hash = ${state_hash}`,
+      sql`
+        update sso_flows set claims = ${JSON.stringify(claims)}::jsonb, user_id = coalesce(user_id, (
+          select user_id from identities where issuer = ${provider.settings.issuer} and subject = ${claims.sub}))
+        where state_hash = ${state_hash}`,
     );
     return { flow, provider, claims };
   } catch (error) {

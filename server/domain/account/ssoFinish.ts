@@ -42,7 +42,7 @@ async function signIn(work: Work, known: Known | undefined): Promise<SsoFinished
       `Nobody here has linked this account of ${title}. Sign in to your account with its password, and link it there.`,
       'no_account_here',
     );
-  const hasPassed = known ? await passOwnFactor(work, known.user) : NOT_ASKED;
+  const secondFactorAt = known ? await passOwnFactor(work, known.user) : null;
 
   return transact(context.db, async (db) => {
     const inTransaction = { ...context, db };
@@ -50,26 +50,29 @@ async function signIn(work: Work, known: Known | undefined): Promise<SsoFinished
     const { user, identity_id } = known ?? (await signUp(inTransaction, issuer, claims));
     // Before the session, which locks the user: memberships lock the project first everywhere.
     await syncGroups(inTransaction, provider.settings, user.id, claims.groups);
-    await db.updateTable('identities').set({ last_used_at: NOW }).where('id', '=', identity_id).execute();
-    const session = await openSession(inTransaction, user, hasPassed.at, actorOf(context), {
+    await db
+      .updateTable('identities')
+      .set({ last_used_at: NOW })
+      .where('id', '=', identity_id)
+      .returning('id')
+      .executeTakeFirstOrThrow(() => refused('This identity was unlinked in the meantime.'));
+    const session = await openSession(inTransaction, user, secondFactorAt, actorOf(context), {
       identity_id,
       issuer_session: claims.sid ?? null,
       seconds: session_hours === undefined ? undefined : session_hours * 60 * 60,
-      isProven: hasPassed.isEnough && isFresh(flow, claims),
+      isProven: isFresh(flow, claims),
     });
     if (!session) throw refused('This account has changed in the meantime. Start the sign-in again.');
     return { ...answerOf(user, session.codes_left), token: session.token, purpose: 'sign_in' };
   });
 }
 
-const NOT_ASKED = { at: null, isEnough: true } as const;
-
 /** Asks for a code of the local second factor, unless the provider has asked for one that is trusted. */
 async function passOwnFactor({ context, provider, claims, sent }: Work, user: SignInRow) {
   const isTrusted = claims.amr.some((method) => provider.settings.trusted_amr.includes(method));
-  if (user.totp_secret === null || isTrusted) return NOT_ASKED;
+  if (user.totp_secret === null || isTrusted) return null;
   await mustBeAllowed(context, user.email);
-  return { at: await passCode(context, user, sent), isEnough: true } as const;
+  return passCode(context, user, sent);
 }
 
 /** Whether the person has signed in there since this began, rather than in a session of before. */
