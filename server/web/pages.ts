@@ -35,7 +35,12 @@ const ADDRESSES: Record<string, string[]> = {
 };
 
 /** What the app shows at its addresses is decided in the browser: `app/address.ts`. */
-const APP_ADDRESSES = ['/', ...['/projects', '/account', '/admin'].flatMap((path) => [path, `${path}/*`])];
+const APP_ADDRESSES = [
+  '/',
+  ...['/projects', '/account', '/admin'].flatMap((path) => [path, `${path}/*`]),
+  // The links in mails.
+  ...['/reset-password', '/invitation', '/confirm-address'],
+];
 
 /** The app, the API page, the guides, the OpenAPI document and the schema of template files. Unknown paths get their 404 here, too. */
 export async function pages(scope: FastifyInstance, { database, publicUrl, rateLimit }: Services): Promise<void> {

@@ -14,12 +14,7 @@ import { givenTerminal } from '../harness/terminal.ts';
 const AFTER_OTHERS = {
   'account accept-invitation': 'There is no such invitation.',
   'account decline-invitation': 'There is no such invitation.',
-  ...Object.fromEntries(
-    ['reset-password', 'confirm-address', 'show-invitation', 'sign-up'].map((name) => [
-      `account ${name}`,
-      'This link was used, has expired, or is incomplete. Ask for another one.',
-    ]),
-  ),
+  'account confirm-address': 'This link was used, has expired, or is incomplete. Ask for another one.',
   'account confirm-second-factor': 'code is wrong: check the clock of the device.',
   'account drop-second-factor': 'No second factor is enabled.',
   'account renew-recovery-codes': 'No second factor is enabled.',
@@ -35,6 +30,7 @@ const AFTER_OTHERS = {
   // Their neighbour has aborted the rollout.
   'rollouts advance': 'This rollout is aborted. This works only while it is running.',
   'rollouts retry-failed': 'This rollout is aborted. This works only while it is running, paused, done.',
+  'mails retry': 'Only a failed mail can be tried again.',
   'webhooks redeliver': 'event_id is not an event of this project that is still kept.',
   'webhooks resend': 'event_id is not an event of this project that is still kept.',
   'webhooks skip': 'This is not the event that the webhook sends next.',

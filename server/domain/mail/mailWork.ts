@@ -6,6 +6,8 @@ import { type Mailing, sendNext } from './sending.ts';
 
 /** Without a call, each process looks so often whether a mail is due: one to retry, or one of a node that was killed. */
 const LOOK_MILLISECONDS = 15_000;
+/** For a few seconds after a call: a reset is due a second later. */
+const SOON_MILLISECONDS = 1000;
 const AFTER_FAILURE_MILLISECONDS = 5000;
 const SHORTEST_PAUSE_MILLISECONDS = 50;
 /** How long a stopping node waits for an attempt, before it ends it. */
@@ -34,7 +36,11 @@ export function startMails(mailing: Mailing) {
     try {
       while (!isStopped) {
         const found = await sendNext(mailing, stopping.signal);
-        if (found === 'nothing due') return { pause: LOOK_MILLISECONDS, shortest: SHORTEST_PAUSE_MILLISECONDS };
+        if (found === 'nothing due')
+          return {
+            pause: isMailCalledFor() ? SOON_MILLISECONDS : LOOK_MILLISECONDS,
+            shortest: SHORTEST_PAUSE_MILLISECONDS,
+          };
         // Others that wait would only wait longer for their next attempt.
         if (found === 'failing') return { pause: AFTER_FAILURE_MILLISECONDS, shortest: SHORTEST_PAUSE_MILLISECONDS };
       }

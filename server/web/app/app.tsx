@@ -55,13 +55,15 @@ const ADMIN_PAGES: Record<string, PageOf> = {
   rollouts: { title: 'Rollouts', show: onDemand(async () => (await import('./desk/rolloutsPage.tsx')).RolloutsPage) },
 };
 
+const LinkPage = onDemand(async () => (await import('./link/linkPage.tsx')).LinkPage);
+
 export function App() {
   if (isLeaving.value) return <Loading />;
   if (address.value.area === 'sso') return <SsoCallback />;
   return (
     <>
-      {isSignedIn.value ? <SignedIn /> : <StartPage />}
-      {hasEnded.value && <SignInAgain />}
+      {address.value.area === 'link' ? <LinkPage /> : isSignedIn.value ? <SignedIn /> : <StartPage />}
+      {hasEnded.value && address.value.page !== 'reset-password' && <SignInAgain />}
       <ProofDialog />
       <Question />
       <Messages />

@@ -2,7 +2,8 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { DeckhandError } from '../../../client/client.ts';
 import { account } from './account.ts';
-import { Button } from './parts/button.tsx';
+import { ForgottenPassword } from './forgottenPassword.tsx';
+import { Button, set, TextButton } from './parts/button.tsx';
 import { Dialog } from './parts/dialog.tsx';
 import { Field, Form } from './parts/form.tsx';
 import { useLoaded } from './parts/loaded.tsx';
@@ -15,6 +16,7 @@ import { SsoButton, useIssuers } from './sso.tsx';
 export function SignInForm({ email = '', isAgain }: { email?: string | undefined; isAgain?: boolean }) {
   const needsCode = useSignal(false);
   const issuers = useIssuers();
+  const isForgotten = useSignal(false);
   const submit = async ({ email = '', password = '', code, is_recovery }: Record<string, string>) => {
     try {
       await signIn({ email, password, ...(code && { code: code.trim(), is_recovery: is_recovery === 'on' }) });
@@ -23,6 +25,7 @@ export function SignInForm({ email = '', isAgain }: { email?: string | undefined
       throw error;
     }
   };
+  if (isForgotten.value) return <ForgottenPassword email={email} onCancel={set(isForgotten, false)} />;
   return (
     <>
       <Form action="Sign in" onSubmit={submit}>
@@ -35,6 +38,9 @@ export function SignInForm({ email = '', isAgain }: { email?: string | undefined
           <SsoButton key={name} issuer={name} purpose="sign_in" text={`Continue with ${title}`} isNewTab={isAgain} />
         ))}
       </div>
+      <p>
+        <TextButton text="Forgot your password?" onClick={set(isForgotten, true)} />
+      </p>
     </>
   );
 }

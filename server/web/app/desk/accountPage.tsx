@@ -1,5 +1,6 @@
 import { account, readAccount } from '../account.ts';
 import { go, projectAddress } from '../address.ts';
+import { Action } from '../parts/action.tsx';
 import { Hint } from '../parts/button.tsx';
 import { Field, Form } from '../parts/form.tsx';
 import { FormButton } from '../parts/formButton.tsx';
@@ -19,8 +20,8 @@ type Values = Record<string, string>;
 
 export const AccountPage = () => (
   <DeskPage title={account.value?.name ?? ''}>
-    <Hint>{account.value?.email}</Hint>
-    <Invitations />
+    <Address />
+    {account.value?.email_confirmed_at && <Invitations />}
     <h2>Default project</h2>
     <Form action="Set as default" class="row" onSubmit={setDefaultProject}>
       <ProjectField label="Deckhand opens with" value={account.value?.default_project_id} isOfAll />
@@ -56,6 +57,38 @@ const PasswordForm = () => (
     <RevokeKeys />
   </Form>
 );
+
+/** The address, whether it is confirmed, and its change. */
+const Address = () => (
+  <>
+    <h2>E-mail address</h2>
+    <p>
+      {account.value?.email} {account.value?.email_confirmed_at ? '(confirmed)' : '(not confirmed)'}
+    </p>
+    {!account.value?.email_confirmed_at && (
+      <>
+        <Hint>Until you confirm it, you can't see invitations to this address, nor reset your password.</Hint>
+        <Action as="quiet" run={requestConfirmation}>
+          Send me a link to confirm it
+        </Action>
+      </>
+    )}
+    <FormButton action="Change the address" title="Change your e-mail address" onSubmit={changeAddress}>
+      <Field label="New e-mail address" name="email" type="email" autocomplete="email" required />
+      <Hint>A mail with a link goes to the new address. It becomes yours when you confirm it there.</Hint>
+    </FormButton>
+  </>
+);
+
+async function requestConfirmation(): Promise<void> {
+  await client.account.requestConfirmation.mutate();
+  say(`A mail with a link is on its way to ${account.peek()?.email}.`);
+}
+
+async function changeAddress({ email = '' }: Values): Promise<void> {
+  await client.account.changeAddress.mutate({ email });
+  say(`A mail with a link is on its way to ${email}. Until you confirm it, your address stays as it is.`);
+}
 
 const RevokeKeys = () => <Field label="Revoke all my API keys, too" name="revoke_keys" type="checkbox" />;
 
