@@ -81,7 +81,7 @@ describe.skipIf(!hasBrowser)('a person without help', () => {
     await page.getByLabel('It is a recovery code').check();
     await send(page, { 'Code of the second factor': codes[0]! });
     await button(page, 'Link The company').click();
-    await page.getByLabel('Account').fill('nora');
+    await page.getByRole('textbox', { name: 'Account' }).fill('nora');
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('row', { name: /The company nora/ }).waitFor();
 
