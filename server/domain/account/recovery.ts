@@ -43,7 +43,7 @@ const MANY_MAILS = 6;
 const LONG_PAUSE_MINUTES = 25;
 
 /** Sending takes longer for an address with an account. It begins after the answer, whose time would tell the difference. */
-const AFTER_ANSWER = sql`interval '1 second'`;
+const AFTER_ANSWER = sql`interval '300 milliseconds'`;
 
 const queueReset = (db: Db, email: string) =>
   query(

@@ -6,8 +6,8 @@ import { type Mailing, sendNext } from './sending.ts';
 
 /** Without a call, each process looks so often whether a mail is due: one to retry, or one of a node that was killed. */
 const LOOK_MILLISECONDS = 15_000;
-/** For a few seconds after a call: a reset is due a second later. */
-const SOON_MILLISECONDS = 1000;
+/** For a few seconds after a call: a reset is due a moment later. */
+const SOON_MILLISECONDS = 300;
 const AFTER_FAILURE_MILLISECONDS = 5000;
 const SHORTEST_PAUSE_MILLISECONDS = 50;
 /** How long a stopping node waits for an attempt, before it ends it. */
