@@ -28,7 +28,7 @@ describe.skipIf(!hasBrowser)('single sign-on in a browser', () => {
   };
   /** At the provider. */
   const signInAs = async (page: Page, subject: string) => {
-    await page.getByLabel('Account').fill(subject);
+    await page.locator('[name="subject"]').fill(subject);
     await page.getByRole('button', { name: 'Sign in' }).click();
   };
 
