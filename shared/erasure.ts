@@ -5,7 +5,7 @@ import { UserChoice } from './user.ts';
 
 export const EXPORT_STATES = ['waiting', 'ready', 'failed'] as const;
 
-export const UserErase = UserChoice.clone().register(requestExamples, { example: { id: 5 } });
+export const UserErase = UserChoice.clone().register(requestExamples, { example: { id: 4 } });
 
 const table = z.string().meta({ description: 'The table.', example: 'sessions' });
 

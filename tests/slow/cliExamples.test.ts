@@ -30,7 +30,6 @@ const AFTER_OTHERS = {
   // Their neighbour has aborted the rollout.
   'rollouts advance': 'This rollout is aborted. This works only while it is running.',
   'rollouts retry-failed': 'This rollout is aborted. This works only while it is running, paused, done.',
-  'users erase': 'This is the last owner of Northwind Blog (3). Make somebody else an owner first.',
   'webhooks redeliver': 'event_id is not an event of this project that is still kept.',
   'webhooks resend': 'event_id is not an event of this project that is still kept.',
   'webhooks skip': 'This is not the event that the webhook sends next.',
@@ -45,11 +44,13 @@ const LAST =
 
 /** Children are deleted before their parents, and restored after them. */
 function rankOf(name: string): number {
+  // Their role is still to be taken from them.
+  if (name === 'users erase') return 3.5;
   if (LAST.test(name)) return ['account change-password', 'account erase'].indexOf(name) + 4;
   return name.endsWith(' restore') ? 2 : name.endsWith(' delete') ? 1 : 0;
 }
 const withExample = [...DEFINITIONS.keys()].filter((name) => name !== ENDLESS && DEFINITIONS.get(name)?.example?.());
-const inOrder = [0, 1, 2, 3, 4, 5].flatMap((rank) => {
+const inOrder = [0, 1, 2, 3, 3.5, 4, 5].flatMap((rank) => {
   const names = withExample.filter((name) => rankOf(name) === rank);
   return rank === 1 ? names.reverse() : names;
 });
