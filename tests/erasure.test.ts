@@ -231,6 +231,8 @@ describe('users.erase', () => {
     expect(await errorOf(asSuperadmin.rpc.users.erase.mutate({ id }))).toMatchObject({ status: 404 });
     for (const changes of [{ is_active: true }, { name: 'Back' }, { password: 'a long sentence' }])
       expect(await errorOf(asSuperadmin.rpc.users.update.mutate({ id, ...changes }))).toMatchObject({ status: 404 });
+    for (const change of ['activate', 'deactivate'] as const)
+      expect(await errorOf(asSuperadmin.rpc.users[change].mutate({ id }))).toMatchObject({ status: 404 });
     const again = { project_id: project.id, role: 'member' } as const;
     expect(await errorOf(asSuperadmin.rpc.members.set.mutate({ ...again, user_id: id }))).toMatchObject({
       reason: 'unknown_reference',

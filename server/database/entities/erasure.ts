@@ -13,7 +13,7 @@ export const Erasure = defineEntity({
     user_created_at: timestamp(),
     erased_at: timestamp().defaultRaw('now()'),
     /** Who did it; null for the operator. */
-    erased_by: p.integer().nullable(),
+    erased_by: () => refersTo(User, 'erased_by').nullable(),
     /** When the log of events was gone through again, for calls that were under way. */
     swept_at: timestamp().nullable(),
   },
@@ -36,7 +36,8 @@ export const Export = defineEntity({
     /** Tells the process that writes it from earlier ones. */
     attempts: p.integer().default(0),
     created_at: timestamp().defaultRaw('now()'),
-    expires_at: timestamp().defaultRaw(`now() + interval '1 day'`),
+    /** Null while it waits. */
+    expires_at: timestamp().nullable(),
   },
   indexes: [
     { properties: ['user_id', 'id'] },

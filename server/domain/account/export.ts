@@ -39,10 +39,10 @@ export async function startExport(context: AccountContext) {
 export async function getExport({ db, caller }: AccountContext, { part }: ExportGet) {
   const [found] = await query(
     db,
-    sql<{ state: 'waiting' | 'ready' | 'failed'; expires_at: Date; parts: number; data: string | null }>`
+    sql<{ state: 'waiting' | 'ready' | 'failed'; expires_at: Date | null; parts: number; data: string | null }>`
       select e.state, e.expires_at, case when e.state = 'ready' then (select count(*)::int from export_parts p where p.export_id = e.id) else 0 end as parts,
         (select p.data from export_parts p where p.export_id = e.id and p.number = ${part ?? 1} and e.state = 'ready') as data
-      from exports e where e.user_id = ${caller.id} and e.expires_at > now() order by e.id desc limit 1`,
+      from exports e where e.user_id = ${caller.id} and (e.expires_at is null or e.expires_at > now()) order by e.id desc limit 1`,
   );
   if (!found) return { state: 'none' as const, parts: 0, expires_at: null, rows: [] };
   const { data, ...rest } = found;
@@ -65,7 +65,8 @@ export async function makeExport(db: Db): Promise<void> {
     db,
     sql<Claimed>`
       update exports set leased_until = now() + ${LEASE}, attempts = attempts + 1,
-        state = case when attempts < ${sql.lit(MOST_ATTEMPTS)} then 'waiting' else 'failed' end
+        state = case when attempts < ${sql.lit(MOST_ATTEMPTS)} then 'waiting' else 'failed' end,
+        expires_at = case when attempts < ${sql.lit(MOST_ATTEMPTS)} then null else now() + interval '1 day' end
       where id = (select id from exports where state = 'waiting' and (leased_until is null or leased_until < now())
         order by id limit 1 for update skip locked)
       returning id, user_id, attempts, state`,

@@ -31,7 +31,7 @@ exports by(user_id) delete about(id user_id state leased_until attempts created_
 export_parts key(export_id number) secret(data) other(export_id number)
 audit_entries by(user_id) blank about(address request_id) other(id created_at type platform_id project_id user_id key_id surface subject_id data)
 events key(transaction_id id) by(user_id) scanned sweep about(request_id) other(transaction_id id created_at type platform_id project_id user_id key_id surface subject_id data)
-erasures key(user_id) by(user_id) other(user_id user_created_at erased_at erased_by swept_at)
+erasures key(user_id) by(user_id erased_by) other(user_id user_created_at erased_at erased_by swept_at)
 comments by(user_id) ofProject text(comment) other(id project_id card_id user_id parent_comment_id root_comment_id depth is_read read_at created_at updated_at deleted_at deletion_id)
 cards by(owner_id created_by) scanned ofProject text(title short_description description evaluation_check status unique_identifier) copies(base_values) other(id project_id platform_id is_master is_active created_by created_at updated_at deleted_at deletion_id owner_id master_card_id group_id template_group_id tag_id tour_key priority due_date is_due_at_midnight snoozed_until position sort_order base_id)
 groups by(created_by) scanned ofProject text(title description type) copies(brought) other(id project_id platform_id is_master is_active created_by created_at updated_at deleted_at deletion_id master_group_id board_id template_board_id is_collapsed color icon position template_key is_clearing)
