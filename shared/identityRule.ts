@@ -61,27 +61,7 @@ const SHORTEST_LIFETIME_SECONDS = 60;
 const LONGEST_LIFETIME_SECONDS = 24 * 60 * 60;
 const MOST_CLAIMS = 20;
 
-export const IdentityRule = z
-  .object({
-    id,
-    name: z.string().meta({ description: 'Its name.', example: 'Deployments of acme/app' }),
-    issuer_id: id.meta({ description: 'The issuer of the tokens.' }),
-    audience: z.string().meta({ description: 'What `aud` must be, or contain.', example: 'https://deckhand.test' }),
-    subject: z.string().meta({ description: 'What `sub` must be.', example: 'repo:acme/app:environment:production' }),
-    claims: z.array(ClaimMatch).meta({ description: 'Further claims that a token must have.' }),
-    user_id: id.meta({ description: 'The service account that its credentials act as.' }),
-    scopes: z.array(z.string()).meta({ description: 'What its credentials may call.', example: ['cards:write'] }),
-    project_id: id.nullable().meta({ description: 'The only project that they act in; null for all of the service.' }),
-    lifetime_seconds: count.meta({ description: 'How long a credential is valid.', example: 900 }),
-    single_use: z.boolean().meta({ description: 'Whether each token can be exchanged once.', example: false }),
-    is_active: z.boolean().meta({ description: 'Whether tokens are exchanged.' }),
-    created_by: id.nullable().meta({ description: 'Who created it.' }),
-    created_at: timestamp.meta({ description: 'When it was created.' }),
-    updated_at: timestamp.meta({ description: 'When it was last changed.' }),
-  })
-  .meta({ id: 'IdentityRule', description: 'Which tokens of an issuer become credentials of a service account.' });
-
-const fieldsOfRule = (scopes: string[]) => ({
+const FIELDS = {
   name: text(255).meta({ description: 'Its name.', example: 'Deployments of acme/app' }),
   audience: text(500).meta({
     description: 'What `aud` must be, or contain: the address of this service, for example. Compared exactly.',
@@ -99,29 +79,51 @@ const fieldsOfRule = (scopes: string[]) => ({
       example: [{ name: 'repository_owner_id', value: '1234' }],
     }),
   user_id: id.meta({ description: 'The service account that its credentials act as.' }),
-  scopes: z
-    .array(z.enum(scopes))
-    .min(1)
-    .max(scopes.length)
-    .meta({ description: 'What its credentials may call, as for an API key.', example: [scopes[0]] }),
-  project_id: id
-    .nullish()
-    .meta({ description: 'The only project that they may act in; null for all of the service.', example: null }),
   lifetime_seconds: z
     .int()
     .min(SHORTEST_LIFETIME_SECONDS)
     .max(LONGEST_LIFETIME_SECONDS)
     .meta({ description: 'How long a credential is valid.', example: 900 }),
-  single_use: flag.meta({ description: 'Whether each token can be exchanged only once.' }),
-});
+};
+const project_id = {
+  description: 'The only project that they may act in; null for all of the service.',
+  example: null,
+};
+const single_use = { description: 'Whether each token can be exchanged only once.', example: false };
+
+export const IdentityRule = z
+  .object({
+    id,
+    issuer_id: id.meta({ description: 'The issuer of the tokens.' }),
+    ...FIELDS,
+    scopes: z.array(z.string()).meta({ description: 'What its credentials may call.', example: ['cards:write'] }),
+    project_id: id.nullable().meta(project_id),
+    single_use: z.boolean().meta(single_use),
+    is_active: z.boolean().meta({ description: 'Whether tokens are exchanged.' }),
+    created_by: id.nullable().meta({ description: 'Who created it.' }),
+    created_at: timestamp.meta({ description: 'When it was created.' }),
+    updated_at: timestamp.meta({ description: 'When it was last changed.' }),
+  })
+  .meta({ id: 'IdentityRule', description: 'Which tokens of an issuer become credentials of a service account.' });
 
 /** The scopes come from the procedures. */
+const fieldsWith = (scopes: string[]) => ({
+  ...FIELDS,
+  scopes: z
+    .array(z.enum(scopes))
+    .min(1)
+    .max(scopes.length)
+    .meta({ description: 'What its credentials may call, as for an API key.', example: [scopes[0]] }),
+  project_id: id.nullish().meta(project_id),
+  single_use: flag.meta(single_use),
+});
+
 export const RuleCreate = (scopes: string[]) =>
   z
     .object({
       issuer_id: id.meta({ description: 'The issuer of the tokens.' }),
-      ...fieldsOfRule(scopes),
-      claims: fieldsOfRule(scopes).claims.default([]),
+      ...fieldsWith(scopes),
+      claims: FIELDS.claims.default([]),
       ...recentProof,
     })
     .register(requestExamples, {
@@ -132,8 +134,10 @@ export const RuleCreate = (scopes: string[]) =>
     });
 export type RuleCreate = z.output<ReturnType<typeof RuleCreate>>;
 
+const optionally = <Schema extends z.ZodType>(schema: Schema) => schema.nullish().meta(schema.meta() ?? {});
+
 export const RuleUpdate = (scopes: string[]) => {
-  const { name, audience, subject, claims, user_id, lifetime_seconds, ...others } = fieldsOfRule(scopes);
+  const { name, audience, subject, claims, user_id, lifetime_seconds, ...others } = fieldsWith(scopes);
   const changes = {
     ...{ name: optionally(name), audience: optionally(audience), subject: optionally(subject) },
     ...{ claims: optionally(claims), user_id: optionally(user_id), lifetime_seconds: optionally(lifetime_seconds) },
@@ -149,7 +153,6 @@ export const RuleUpdate = (scopes: string[]) => {
     })
     .register(requestExamples, { example: { id: 1, lifetime_seconds: 600 } });
 };
-const optionally = <Schema extends z.ZodType>(schema: Schema) => schema.nullish().meta(schema.meta() ?? {});
 export type RuleUpdate = z.output<ReturnType<typeof RuleUpdate>>;
 
 export const RuleChoice = z.object({ id: id.meta({ description: 'The rule.' }) });

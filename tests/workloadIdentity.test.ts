@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { SignJWT } from 'jose';
 import { sql } from 'kysely';
 import { describe, expect, it, vi } from 'vitest';
@@ -113,99 +114,70 @@ describe('auth.exchange', () => {
 describe('401 with its reason for a token that', () => {
   type Issuer = Awaited<ReturnType<typeof givenFixedIssuer>>;
   const text = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
-  const day = 86_400;
   const noRule = (aud: string, sub = SUBJECT) =>
     `401 No rule accepts it. Its aud is ${JSON.stringify([aud])}, its sub ${JSON.stringify(sub)}: compare them, and its other claims, with the rule.`;
   const withClaims = [{ name: 'repository_id', value: '74' }];
 
+  const NO_TOKEN = '401 It is not a JSON Web Token.';
+  const UNKNOWN = '401 Its issuer (iss) is not known here: a superadmin adds it.';
+  const SIGNATURE = '401 Its signature is wrong.';
+  const KEY = '401 Its key (kid) is not one of its issuer.';
+  const ALGORITHM =
+    '401 Its algorithm (alg) is not accepted. Accepted are RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, Ed25519.';
+  const UNUSABLE = '401 It, or the key of its issuer, can not be used.';
+  const TOO_LONG = '401 It is valid for longer than 24 hours (exp - iat): have it issued for less.';
+  const future = (claim: string) => `401 Its ${claim} is in the future: check the clock of its issuer.`;
+
+  /** Parts of a token of the issuer, and of another one. */
+  const mixed = async ({ sign }: Issuer, mix: (one: string[], other: string[]) => (string | undefined)[]) =>
+    mix((await sign()).split('.'), (await sign({ exp: now() + 3000 })).split('.')).join('.');
+  const kidOf = async ({ id }: Issuer) => (await stored('identity_issuers', id)).jwks.keys[0].kid;
+  const withSharedSecret = async (issuer: Issuer) => {
+    const { jwks } = await stored('identity_issuers', issuer.id);
+    const secret = new TextEncoder().encode(JSON.stringify(jwks.keys[0]));
+    const claims = { iss: issuer.issuer, aud: AUDIENCE, sub: SUBJECT, iat: now(), exp: now() + 60 };
+    return new SignJWT(claims).setProtectedHeader({ alg: 'HS256', kid: jwks.keys[0].kid }).sign(secret);
+  };
+  const withOwnKey = async (issuer: string, header: (key: Awaited<ReturnType<typeof makeIssuerKey>>) => object) => {
+    const key = await makeIssuerKey();
+    return signToken(issuer, key, {}, header(key));
+  };
+
   const BAD: [string, (issuer: Issuer) => string | Promise<string>, string][] = [
-    ['is no token', () => 'nonsense', '401 It is not a JSON Web Token.'],
-    ['has four parts', async ({ sign }) => `${await sign()}.x`, '401 It is not a JSON Web Token.'],
+    ['is no token', () => 'nonsense', NO_TOKEN],
+    ['has four parts', async ({ sign }) => `${await sign()}.x`, NO_TOKEN],
     ['has no issuer', ({ sign }) => sign({ iss: undefined }), '401 It has no iss, the issuer.'],
-    [
-      'is of an unknown issuer',
-      ({ sign }) => sign({ iss: 'https://unknown.example' }),
-      '401 Its issuer (iss) is not known here: a superadmin adds it.',
-    ],
-    [
-      'names its issuer with a slash',
-      ({ sign, issuer }) => sign({ iss: `${issuer}/` }),
-      '401 Its issuer (iss) is not known here: a superadmin adds it.',
-    ],
+    ['is of an unknown issuer', ({ sign }) => sign({ iss: 'https://unknown.example' }), UNKNOWN],
+    ['names its issuer with a slash', ({ sign, issuer }) => sign({ iss: `${issuer}/` }), UNKNOWN],
     [
       'was changed',
-      async ({ sign }) => {
-        const [header, , signature] = (await sign()).split('.');
-        const [, payload] = (await sign({ exp: now() + 3000 })).split('.');
-        return [header, payload, signature].join('.');
-      },
-      '401 Its signature is wrong.',
+      (issuer) => mixed(issuer, ([header, , signed], [, payload]) => [header, payload, signed]),
+      SIGNATURE,
     ],
+    ['has no signature', (issuer) => mixed(issuer, ([header, payload]) => [header, payload, '']), SIGNATURE],
     [
       'is signed with another key of the same name',
-      async ({ issuer, sign }) => {
-        const { kid } = JSON.parse(Buffer.from((await sign()).split('.')[0]!, 'base64url').toString());
-        return signToken(issuer, { ...(await makeIssuerKey()), kid });
-      },
-      '401 Its signature is wrong.',
+      async (issuer) => signToken(issuer.issuer, { ...(await makeIssuerKey()), kid: await kidOf(issuer) }),
+      SIGNATURE,
     ],
-    [
-      'is signed with an unknown key',
-      async ({ issuer }) => signToken(issuer, await makeIssuerKey()),
-      '401 Its key (kid) is not one of its issuer.',
-    ],
-    [
-      'brings its own key',
-      async ({ issuer }) => {
-        const key = await makeIssuerKey();
-        return signToken(issuer, key, {}, { jwk: key.jwk });
-      },
-      '401 Its key (kid) is not one of its issuer.',
-    ],
-    [
-      'has alg none',
-      async ({ sign }) => `${text({ alg: 'none' })}.${(await sign()).split('.')[1]}.`,
-      '401 Its algorithm (alg) is not accepted. Accepted are RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, Ed25519.',
-    ],
-    [
-      'is signed with the public key as a shared secret',
-      async ({ id, issuer }) => {
-        const { jwks } = await stored('identity_issuers', id);
-        const secret = new TextEncoder().encode(JSON.stringify(jwks.keys[0]));
-        const claims = { iss: issuer, aud: AUDIENCE, sub: SUBJECT, iat: now(), exp: now() + 60 };
-        return new SignJWT(claims).setProtectedHeader({ alg: 'HS256', kid: jwks.keys[0].kid }).sign(secret);
-      },
-      '401 Its algorithm (alg) is not accepted. Accepted are RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, Ed25519.',
-    ],
+    ['is signed with an unknown key', ({ issuer }) => withOwnKey(issuer, () => ({})), KEY],
+    ['brings its own key', ({ issuer }) => withOwnKey(issuer, ({ jwk }) => ({ jwk })), KEY],
+    ['has alg none', (issuer) => mixed(issuer, ([, payload]) => [text({ alg: 'none' }), payload, '']), ALGORITHM],
+    ['is signed with the public key as a shared secret', withSharedSecret, ALGORITHM],
     [
       'has critical extensions',
-      async ({ sign }) => {
-        const [, payload, signature] = (await sign()).split('.');
-        return `${text({ alg: 'ES256', crit: ['http://x.test'], 'http://x.test': 1 })}.${payload}.${signature}`;
-      },
-      '401 It, or the key of its issuer, can not be used.',
+      (issuer) => mixed(issuer, ([, ...rest]) => [text({ alg: 'ES256', crit: ['x'], x: 1 }), ...rest]),
+      UNUSABLE,
     ],
     ['is of another type', ({ sign }) => sign({}, { typ: 'logout+jwt' }), '401 Its typ must be JWT.'],
     ['has expired', ({ sign }) => sign({ iat: now() - 400, exp: now() - 61 }), '401 It has expired.'],
     ['never expires', ({ sign }) => sign({ exp: undefined }), '401 It has no exp.'],
     ['expires at a text', ({ sign }) => sign({ exp: '2099-01-01' }), '401 Its exp must be a number.'],
     ['does not say when it was issued', ({ sign }) => sign({ iat: undefined }), '401 It has no iat.'],
-    [
-      'lasts too long',
-      ({ sign }) => sign({ exp: now() + day + 60 }),
-      '401 It is valid for longer than 24 hours (exp - iat): have it issued for less.',
-    ],
+    ['lasts too long', ({ sign }) => sign({ exp: now() + 86_460 }), TOO_LONG],
     ['lasts for ever', ({ sign }) => sign({ iat: 0, exp: 1e300 }), '401 It was issued more than 24 hours ago.'],
-    [
-      'was issued in the future',
-      ({ sign }) => sign({ iat: now() + 90, exp: now() + 300 }),
-      '401 Its iat is in the future: check the clock of its issuer.',
-    ],
-    [
-      'is not valid yet',
-      ({ sign }) => sign({ nbf: now() + 90 }),
-      '401 Its nbf is in the future: check the clock of its issuer.',
-    ],
+    ['was issued in the future', ({ sign }) => sign({ iat: now() + 90, exp: now() + 300 }), future('iat')],
+    ['is not valid yet', ({ sign }) => sign({ nbf: now() + 90 }), future('nbf')],
     ['has no audience', ({ sign }) => sign({ aud: undefined }), '401 It has no aud.'],
     ['is for another audience', ({ sign }) => sign({ aud: 'https://other.test' }), noRule('https://other.test')],
     ['is for a longer audience', ({ sign }) => sign({ aud: `${AUDIENCE}/x` }), noRule(`${AUDIENCE}/x`)],
@@ -218,7 +190,7 @@ describe('401 with its reason for a token that', () => {
     ['has another value of a claim', ({ sign }) => sign({ repository_id: '75' }), noRule(AUDIENCE)],
     ['has a claim of another type', ({ sign }) => sign({ repository_id: 74 }), noRule(AUDIENCE)],
     ['has a claim in a list', ({ sign }) => sign({ repository_id: ['74'] }), noRule(AUDIENCE)],
-    ['is too long', ({ sign }) => sign({ padding: 'x'.repeat(20_000) }), '422 token must be at most 16384 characters.'],
+    ['is too long', ({ sign }) => sign({ x: 'x'.repeat(20_000) }), '422 token must be at most 16384 characters.'],
   ];
 
   it.each(BAD)('%s', async (_, makeToken, expected) => {
@@ -280,6 +252,7 @@ describe('the keys of an issuer', () => {
     await givenRule(issuer.id);
     return { ...issuer, ...(await givenService({ IDENTITY_ALLOWED_HOSTS: issuer.host, TRUST_PROXY: '1' })) };
   };
+  const REDIRECTED = 'It answered 302: redirects are not followed.';
   const unreadable = (why: string) => `401 The keys of the token's issuer could not be read: ${why} Try again later.`;
 
   it('are fetched once for many calls, and again for a new key, but not for each unknown one', async () => {
@@ -323,69 +296,22 @@ describe('the keys of an issuer', () => {
     }
   });
 
-  type State = Awaited<ReturnType<typeof givenServedIssuer>>['state'];
-  const many = (count: number, { keys: [key] }: State) =>
-    JSON.stringify({ keys: Array.from({ length: count }, (_, at) => ({ ...key!.jwk, kid: `${at}` })) });
-  it.each<[string, (state: State) => void, string]>([
-    [
-      'in a set of more than 256 kB',
-      (state) => {
-        state.instead['/jwks'] = (response) => response.end(`{"keys":[],"x":"${'x'.repeat(300_000)}"}`);
-      },
-      'Its answer has more than 262144 bytes.',
-    ],
-    [
-      'in a set of more than 100',
-      (state) => {
-        state.instead['/jwks'] = (response) => response.end(many(101, state));
-      },
-      'Its key set must have a list of at most 100 keys.',
-    ],
-    [
-      'behind a redirect',
-      (state) => {
-        state.instead['/jwks'] = (response) => response.writeHead(302, { location: '/other/jwks' }).end();
-      },
-      'It answered 302: redirects are not followed.',
-    ],
-    [
-      'that do not arrive',
-      (state) => {
-        state.instead['/jwks'] = (response) => void response.write('{');
-      },
-      'There was no answer in time.',
-    ],
-    [
-      'that are no JSON',
-      (state) => {
-        state.instead['/jwks'] = (response) => response.end('<html>');
-      },
-      'The connection failed, or it sent no JSON.',
-    ],
-    [
-      'of a discovery document for another issuer',
-      (state) => {
-        state.discovery = { issuer: 'https://other.test' };
-      },
-      'Its discovery document names another issuer.',
-    ],
-    [
-      'at an address of the own network',
-      (state) => {
-        state.discovery = { jwks_uri: 'https://169.254.169.254/latest' };
-      },
-      'The address must be on the internet.',
-    ],
-    [
-      'at an address without TLS',
-      (state) => {
-        state.discovery = { jwks_uri: 'http://example.com/jwks' };
-      },
-      'The address must start with https://.',
-    ],
-  ])('are refused %s', async (_, change, why) => {
+  const many = JSON.stringify({ keys: Array.from({ length: 101 }, (_, at) => ({ kty: 'EC', kid: `${at}` })) });
+  type Answer = (response: ServerResponse) => unknown;
+  it.each<[string, Answer | Record<string, string>, string]>([
+    ['in a set of 300 kB', (to) => to.end(`{"x":"${'x'.repeat(300_000)}"}`), 'Its answer has more than 262144 bytes.'],
+    ['in a set of 101', (to) => to.end(many), 'Its key set must have a list of at most 100 keys.'],
+    ['in no list', (to) => to.end('{"keys":{}}'), 'Its key set must have a list of at most 100 keys.'],
+    ['behind a redirect', (to) => to.writeHead(302, { location: '/x' }).end(), REDIRECTED],
+    ['that do not arrive', (to) => to.write('{'), 'There was no answer in time.'],
+    ['that are no JSON', (to) => to.end('<html>'), 'The connection failed, or it sent no JSON.'],
+    ['of another issuer', { issuer: 'https://other.test' }, 'Its discovery document names another issuer.'],
+    ['at an inner address', { jwks_uri: 'https://169.254.169.254/x' }, 'The address must be on the internet.'],
+    ['at an address without TLS', { jwks_uri: 'http://example.com/x' }, 'The address must start with https://.'],
+  ])('are refused %s', async (_, answer, why) => {
     const { state, sign, url } = await givenIssuerAndService();
-    change(state);
+    if (typeof answer === 'function') state.instead['/jwks'] = answer;
+    else state.discovery = answer;
 
     expect(await refusedWith(await sign(), url)).toBe(unreadable(why));
   });

@@ -58,12 +58,12 @@ export async function givenServedIssuer() {
     asked: [] as string[],
     discovery: {} as Record<string, unknown>,
     /** Answers instead, for a path that ends in this. */
-    instead: {} as Record<string, (response: ServerResponse) => void>,
+    instead: {} as Record<string, (response: ServerResponse) => unknown>,
   };
   const server = createServer(({ url = '' }, response) => {
     state.asked.push(url);
     const instead = Object.entries(state.instead).find(([path]) => url.endsWith(path))?.[1];
-    if (instead) return instead(response);
+    if (instead) return void instead(response);
     const document = url.endsWith('/jwks')
       ? { keys: state.keys.map(({ jwk }) => jwk) }
       : { issuer, jwks_uri: `${issuer}/jwks`, ...state.discovery };

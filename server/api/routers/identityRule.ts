@@ -26,7 +26,7 @@ import { rest } from '../restOperation.ts';
 import { router, superadminProcedure } from '../trpc.ts';
 
 /** Nodes of the version before would list the credentials of rules as API keys. */
-const LEVEL = { level: 3, reasons: ['upgrade_unfinished'] } as const;
+const level = 3;
 
 export const identityIssuerRouter = router({
   create: rest(superadminProcedure, '/services/platforms/v1/identity-issuers/create', {
@@ -40,8 +40,8 @@ export const identityIssuerRouter = router({
     .meta({
       proof: 'inInput',
       events: ['identity_issuer.created'],
-      level: LEVEL.level,
-      reasons: [...LEVEL.reasons, 'already_exists', 'place_full'],
+      level,
+      reasons: ['already_exists', 'place_full'],
     })
     .input(IssuerCreate)
     .output(z.object({ issuer: IdentityIssuer }))
@@ -62,7 +62,7 @@ export const identityIssuerRouter = router({
     summary: 'Delete an issuer of tokens',
     description: 'Deletes an issuer with its rules. Their credentials end at once.',
   })
-    .meta({ ...LEVEL, isDestructive: true, events: ['identity_issuer.deleted', 'webhook.disabled'] })
+    .meta({ level, isDestructive: true, events: ['identity_issuer.deleted', 'webhook.disabled'] })
     .input(IssuerChoice)
     .output(EndedCredentials)
     .mutation(({ ctx, input }) => deleteIssuer(ctx, input)),
@@ -82,8 +82,8 @@ export const identityRuleRouterFor = (scopes: string[]) =>
       .meta({
         proof: 'inInput',
         events: ['identity_rule.created'],
-        level: LEVEL.level,
-        reasons: [...LEVEL.reasons, 'unknown_reference', 'place_full'],
+        level,
+        reasons: ['unknown_reference', 'place_full'],
       })
       .input(RuleCreate(scopes))
       .output(z.object({ rule: IdentityRule }))
@@ -108,8 +108,8 @@ export const identityRuleRouterFor = (scopes: string[]) =>
       .meta({
         proof: 'inInput',
         events: ['identity_rule.updated', 'webhook.disabled'],
-        level: LEVEL.level,
-        reasons: [...LEVEL.reasons, 'unknown_reference'],
+        level,
+        reasons: ['unknown_reference'],
       })
       .input(RuleUpdate(scopes))
       .output(ChangedRule)
@@ -120,7 +120,7 @@ export const identityRuleRouterFor = (scopes: string[]) =>
       summary: 'Delete a rule for tokens',
       description: 'Deletes a rule. Its credentials end at once.',
     })
-      .meta({ ...LEVEL, isDestructive: true, events: ['identity_rule.deleted', 'webhook.disabled'] })
+      .meta({ level, isDestructive: true, events: ['identity_rule.deleted', 'webhook.disabled'] })
       .input(RuleChoice)
       .output(EndedCredentials)
       .mutation(({ ctx, input }) => deleteRule(ctx, input)),

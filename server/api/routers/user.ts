@@ -120,10 +120,7 @@ export const authRouter = router({
       idempotency: 'never',
       events: ['key.exchanged'],
       level: 3,
-      reasons: [
-        ...['identity_token_invalid' as const, 'identity_keys_unreadable' as const],
-        ...['too_many_failures' as const, 'place_full' as const, 'upgrade_unfinished' as const],
-      ],
+      reasons: ['identity_token_invalid', 'identity_keys_unreadable', 'too_many_failures', 'place_full'],
     })
     .input(Exchange)
     .output(Exchanged)

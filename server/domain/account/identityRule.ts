@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { sql, type UpdateObject } from 'kysely';
 import { badRequest, invalid, notFound } from '../../../shared/errors.ts';
 import {
   type EndedCredentials,
@@ -11,7 +11,7 @@ import {
 import type { Page } from '../../../shared/paging.ts';
 import { readPage } from '../../database/page.ts';
 import { type Db, mapConstraintErrors, transact } from '../../database/query.ts';
-import type { RowChanges } from '../../database/tables.ts';
+import type { Tables } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import { readKeySet } from '../../security/keySets.ts';
 import { addressProblem } from '../../security/outgoing.ts';
@@ -77,12 +77,8 @@ export const listIssuers = ({ db }: SignedInContext, page: Page) =>
 /** Deletes an issuer with its rules, and ends their credentials. */
 export async function deleteIssuer(context: SignedInContext, { id }: { id: number }): Promise<EndedCredentials> {
   return transact(context.db, async (db) => {
-    await db
-      .selectFrom('identity_issuers')
-      .select('id')
-      .where('id', '=', id)
-      .forUpdate()
-      .executeTakeFirstOrThrow(unknownIssuer);
+    const found = db.selectFrom('identity_issuers').select('id').where('id', '=', id).forUpdate();
+    await found.executeTakeFirstOrThrow(unknownIssuer);
     const rules = await db.selectFrom('identity_rules').select('id').where('issuer_id', '=', id).forUpdate().execute();
     const ended = await endCredentials({ ...context, db }, rules);
     await db.deleteFrom('identity_issuers').where('id', '=', id).execute();
@@ -137,13 +133,16 @@ export const listRules = ({ db }: SignedInContext, page: Page) =>
   readPage('rules', db.selectFrom('identity_rules').select(RULE_COLUMNS), page);
 
 /** Changes a rule. Unless only its name changes, its credentials end: whoever may still exchange gets another one. */
-export async function updateRule(context: SignedInContext, { id, ...sent }: RuleUpdate) {
-  const changes: RowChanges<'identity_rules'> = {
-    ...{ name: sent.name ?? undefined, audience: sent.audience ?? undefined, subject: sent.subject ?? undefined },
-    ...{ user_id: sent.user_id ?? undefined, project_id: sent.project_id },
-    scopes: sent.scopes == null ? undefined : distinct(sent.scopes),
-    lifetime_seconds: sent.lifetime_seconds ?? undefined,
-    ...{ single_use: sent.single_use ?? undefined, is_active: sent.is_active ?? undefined },
+export async function updateRule(
+  context: SignedInContext,
+  { id, password, code, is_recovery, scopes, claims, project_id, ...others }: RuleUpdate,
+) {
+  const sent = Object.entries(others).filter(([, value]) => value != null);
+  const changes: UpdateObject<Tables, 'identity_rules'> = {
+    ...Object.fromEntries(sent),
+    project_id,
+    ...(scopes && { scopes: distinct(scopes) }),
+    ...(claims && { claims: inJson(claims) }),
   };
   return transact(context.db, async (db) => {
     const before = await db
@@ -152,10 +151,10 @@ export async function updateRule(context: SignedInContext, { id, ...sent }: Rule
       .where('id', '=', id)
       .forUpdate()
       .executeTakeFirstOrThrow(unknownRule);
-    if (sent.user_id != null) await mustBeService(db, sent.user_id);
+    if (others.user_id != null) await mustBeService(db, others.user_id);
     const rule = await db
       .updateTable('identity_rules')
-      .set({ ...changes, ...(sent.claims && { claims: inJson(sent.claims) }), updated_at: NOW })
+      .set({ ...changes, updated_at: NOW })
       .where('id', '=', id)
       .returning(RULE_COLUMNS)
       .executeTakeFirstOrThrow();
@@ -175,12 +174,8 @@ export async function updateRule(context: SignedInContext, { id, ...sent }: Rule
 /** Deletes a rule, and ends its credentials. */
 export async function deleteRule(context: SignedInContext, { id }: { id: number }): Promise<EndedCredentials> {
   return transact(context.db, async (db) => {
-    await db
-      .selectFrom('identity_rules')
-      .select('id')
-      .where('id', '=', id)
-      .forUpdate()
-      .executeTakeFirstOrThrow(unknownRule);
+    const found = db.selectFrom('identity_rules').select('id').where('id', '=', id).forUpdate();
+    await found.executeTakeFirstOrThrow(unknownRule);
     const ended = await endCredentials({ ...context, db }, [{ id }]);
     await db.deleteFrom('identity_rules').where('id', '=', id).execute();
     await writeEvents({ ...context, db }, [{ type: 'identity_rule.deleted', subject_id: id, data: countOf(ended) }]);
