@@ -1,4 +1,4 @@
-import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import type { JWTPayload, JWTVerifyGetKey } from 'jose';
 import { KeysUnreadable } from './keySets.ts';
 
 /** Why a token of another issuer is refused: `message` for its sender, `detail` for operators, who may know more. */
@@ -24,15 +24,20 @@ export type IdentityClaims = JWTPayload & { iss: string; sub: string; iat: numbe
 
 export const NO_TOKEN = 'It is not a JSON Web Token.';
 
-/** Who a token says that it is from, unchecked. */
-export function readIssuer(token: string): { iss: string; sub: string } {
+/** Who a token says that it is from, unchecked. Like all of this, it loads `jose` with the first token. */
+export async function readIssuer(token: string): Promise<{ iss: string; sub: string }> {
+  const { decodeJwt } = await import('jose');
+  const { iss, sub } = decoded(() => decodeJwt(token));
+  if (typeof iss !== 'string') throw new TokenRefused('It has no iss, the issuer.');
+  return { iss, sub: typeof sub === 'string' ? sub : '' };
+}
+
+function decoded<Part>(decode: () => Part): Part {
   try {
-    const { iss, sub } = decodeJwt(token);
-    if (typeof iss === 'string') return { iss, sub: typeof sub === 'string' ? sub : '' };
+    return decode();
   } catch {
-    throw new TokenRefused(NO_TOKEN);
+    throw new TokenRefused('It is not a JSON Web Token.');
   }
-  throw new TokenRefused('It has no iss, the issuer.');
 }
 
 /** Checks everything but whom the token is for, which the rules say. Throws `TokenRefused` or `KeysUnreadable`. */
@@ -41,9 +46,10 @@ export async function verifyIdentityToken(
   issuer: string,
   keys: JWTVerifyGetKey,
 ): Promise<IdentityClaims> {
-  const { typ = 'JWT' } = headerOf(token);
+  const { decodeProtectedHeader, jwtVerify } = await import('jose');
+  const { typ = 'JWT' } = decoded(() => decodeProtectedHeader(token));
   // Other types, such as logout tokens, are not made to be exchanged.
-  if (!/^(application\/)?jwt$/i.test(typ)) throw new TokenRefused('Its typ must be JWT.');
+  if (!/^(application\/)?jwt$/i.test(String(typ))) throw new TokenRefused('Its typ must be JWT.');
   const options = {
     ...{ algorithms: ALGORITHMS, issuer, requiredClaims: ['sub', 'aud', 'iat', 'exp'] },
     ...{ clockTolerance: TOLERANCE_SECONDS, maxTokenAge: LONGEST_TOKEN_SECONDS },
@@ -58,29 +64,25 @@ export async function verifyIdentityToken(
   return { ...payload, iss, sub, iat, exp };
 }
 
-function headerOf(token: string): { typ?: string } {
-  try {
-    const { typ } = decodeProtectedHeader(token);
-    return typ === undefined ? {} : { typ: String(typ) };
-  } catch {
-    throw new TokenRefused(NO_TOKEN);
-  }
-}
-
 /** In words of the token's sender; the second text is for operators. */
-function problemOf(error: unknown): [string, string?] {
-  if (error instanceof errors.JWTExpired)
-    return [error.claim === 'exp' ? 'It has expired.' : 'It was issued more than 24 hours ago.'];
-  if (error instanceof errors.JWTClaimValidationFailed) {
-    const { claim, reason } = error;
-    if (reason === 'missing') return [`It has no ${claim}.`];
-    if (reason === 'invalid') return [`Its ${claim} must be a number.`];
-    return [`Its ${claim} is in the future: check the clock of its issuer.`];
+function problemOf(error: { code?: string; claim?: string; reason?: string; message?: string }): [string, string?] {
+  const { code, claim, reason } = error;
+  switch (code) {
+    case 'ERR_JWT_EXPIRED':
+      return [claim === 'exp' ? 'It has expired.' : 'It was issued more than 24 hours ago.'];
+    case 'ERR_JWT_CLAIM_VALIDATION_FAILED':
+      if (reason === 'missing') return [`It has no ${claim}.`];
+      if (reason === 'invalid') return [`Its ${claim} must be a number.`];
+      return [`Its ${claim} is in the future: check the clock of its issuer.`];
+    case 'ERR_JOSE_ALG_NOT_ALLOWED':
+      return [`Its algorithm (alg) is not accepted. Accepted are ${ALGORITHMS.join(', ')}.`];
+    case 'ERR_JWKS_NO_MATCHING_KEY':
+      return ['Its key (kid) is not one of its issuer.'];
+    case 'ERR_JWKS_MULTIPLE_MATCHING_KEYS':
+      return ['It has no kid, and its issuer has several keys.'];
+    case 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED':
+      return ['Its signature is wrong.'];
+    default:
+      return ['It, or the key of its issuer, can not be used.', error.message];
   }
-  if (error instanceof errors.JOSEAlgNotAllowed)
-    return [`Its algorithm (alg) is not accepted. Accepted are ${ALGORITHMS.join(', ')}.`];
-  if (error instanceof errors.JWKSNoMatchingKey) return ['Its key (kid) is not one of its issuer.'];
-  if (error instanceof errors.JWKSMultipleMatchingKeys) return ['It has no kid, and its issuer has several keys.'];
-  if (error instanceof errors.JWSSignatureVerificationFailed) return ['Its signature is wrong.'];
-  return ['It, or the key of its issuer, can not be used.', error instanceof Error ? error.message : undefined];
 }

@@ -1,8 +1,8 @@
-import { createLocalJWKSet, createRemoteJWKSet, customFetch, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
+import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose';
 import { FetchRefused, type GuardedFetch } from './guardedFetch.ts';
 
 /** The public keys of issuers, which are fetched, or were given with the issuer. */
-export type KeySets = { keysOf: (issuer: KnownIssuer) => JWTVerifyGetKey };
+export type KeySets = { keysOf: (issuer: KnownIssuer) => Promise<JWTVerifyGetKey> };
 
 export type KnownIssuer = { issuer: string; jwks_uri: string | null; jwks: object | null };
 
@@ -23,10 +23,11 @@ const STALE_MILLISECONDS = 24 * 60 * MINUTE;
 export function makeKeySets(fetchDocument: GuardedFetch): KeySets {
   const fetched = new Map<string, JWTVerifyGetKey>();
   return {
-    keysOf: ({ issuer, jwks_uri, jwks }) => {
-      if (jwks) return createLocalJWKSet(jwks as JSONWebKeySet);
+    keysOf: async ({ issuer, jwks_uri, jwks }) => {
+      const jose = await import('jose');
+      if (jwks) return jose.createLocalJWKSet(jwks as JSONWebKeySet);
       const name = JSON.stringify([issuer, jwks_uri]);
-      const keys = fetched.get(name) ?? fetchedKeys(fetchDocument, issuer, jwks_uri);
+      const keys = fetched.get(name) ?? fetchedKeys(jose, fetchDocument, issuer, jwks_uri);
       fetched.delete(name);
       fetched.set(name, keys);
       const [oldest] = fetched.keys();
@@ -37,7 +38,8 @@ export function makeKeySets(fetchDocument: GuardedFetch): KeySets {
 }
 
 /** Reads a key set that somebody typed. The message of an error goes on behind the name of its field. */
-export function readKeySet(text: string): JSONWebKeySet {
+export async function readKeySet(text: string): Promise<JSONWebKeySet> {
+  const { createLocalJWKSet } = await import('jose');
   let set: JSONWebKeySet;
   try {
     set = JSON.parse(text);
@@ -52,7 +54,12 @@ export function readKeySet(text: string): JSONWebKeySet {
 }
 const PUBLIC_TYPES = new Set<unknown>(['RSA', 'EC', 'OKP']);
 
-function fetchedKeys(fetchDocument: GuardedFetch, issuer: string, jwksUri: string | null): JWTVerifyGetKey {
+function fetchedKeys(
+  { createLocalJWKSet, createRemoteJWKSet, customFetch }: typeof import('jose'),
+  fetchDocument: GuardedFetch,
+  issuer: string,
+  jwksUri: string | null,
+): JWTVerifyGetKey {
   let readAt = 0;
   let failed: { at: number; error: Error } | undefined;
   const discovery = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
@@ -76,7 +83,7 @@ function fetchedKeys(fetchDocument: GuardedFetch, issuer: string, jwksUri: strin
     cacheMaxAge: FRESH_MILLISECONDS,
     cooldownDuration: PAUSE_MILLISECONDS,
     timeoutDuration: 10_000,
-    [customFetch]: async (_, { signal }) => {
+    [customFetch]: async (_: string, { signal }: { signal: AbortSignal }) => {
       if (failed && Date.now() - failed.at < PAUSE_AFTER_FAILURE_MILLISECONDS) throw failed.error;
       try {
         const set = await readKeys(signal);

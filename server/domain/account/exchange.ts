@@ -19,7 +19,7 @@ const MOST_CREDENTIALS = 1000;
 export async function exchangeToken(context: Context, sent: Exchange) {
   try {
     const issuer = await findIssuer(context.db, sent.token);
-    const claims = await verifyIdentityToken(sent.token, issuer.issuer, context.services.keySets.keysOf(issuer));
+    const claims = await verifyIdentityToken(sent.token, issuer.issuer, await context.services.keySets.keysOf(issuer));
     return await transact(context.db, async (db) => {
       const rule = await chooseRule(db, issuer.id, claims, sent.rule_id);
       if (rule.single_use) await useOnce(db, rule.id, sent.token, claims.exp);
@@ -41,7 +41,7 @@ export async function exchangeToken(context: Context, sent: Exchange) {
 
 /** Unknown issuers cost a look-up, and no request to them. */
 async function findIssuer(db: Db, token: string) {
-  const { iss } = readIssuer(token);
+  const { iss } = await readIssuer(token);
   const issuer = await db
     .selectFrom('identity_issuers')
     .select(['id', 'issuer', 'jwks_uri', 'jwks'])
@@ -156,19 +156,13 @@ async function createCredential(context: Context, rule: Rule) {
 /** The 401 of a token, or the 429 after many. Only refused tokens count: others can't keep a right one from being exchanged. */
 async function refuse(context: Context, token: string, { message, detail }: TokenRefused): Promise<Error> {
   const counted = { ...context, services: { attemptLimit: context.services.exchangeLimit } };
-  const sender = senderOf(token);
+  const sender = await readIssuer(token).then(
+    ({ iss, sub }) => `${iss} ${sub}`,
+    () => 'unreadable token',
+  );
   await mustBeAllowed(counted, sender);
   await countFailure(counted, { id: null, email: sender }, `identity token: ${detail}`);
   return tokenRefused(message);
-}
-
-function senderOf(token: string): string {
-  try {
-    const { iss, sub } = readIssuer(token);
-    return `${iss} ${sub}`;
-  } catch {
-    return 'unreadable token';
-  }
 }
 
 /** Credentials that ended a day ago, and tokens that would be refused anyway by now. */

@@ -40,7 +40,7 @@ export async function createIssuer(context: SignedInContext, { issuer, jwks_uri,
   if (jwks_uri != null && jwks != null) throw invalid({ jwks_uri: "can't be combined with jwks" });
   const problem = jwks == null ? addressProblem(jwks_uri ?? issuer, context.services.identityAllowedHosts) : undefined;
   if (problem) throw invalid({ [jwks_uri == null ? 'issuer' : 'jwks_uri']: problem });
-  const keys = jwks == null ? null : keysIn(jwks);
+  const keys = jwks == null ? null : await keysIn(jwks);
   return transact(context.db, async (db) => {
     const { issuers } = await db
       .selectFrom('identity_issuers')
@@ -63,9 +63,9 @@ export async function createIssuer(context: SignedInContext, { issuer, jwks_uri,
 const full = (limit: string) => badRequest(`${limit} Delete some of them first.`, 'place_full');
 
 /** The public keys of a JSON text. */
-function keysIn(text: string) {
+async function keysIn(text: string) {
   try {
-    return readKeySet(text);
+    return await readKeySet(text);
   } catch (error) {
     throw invalid({ jwks: (error as Error).message });
   }
