@@ -102,10 +102,9 @@ export function callOnDatabase<Result>(
 
 /** The call itself says how to create them. */
 function ignoreMissingTables(error: { code?: string }): void {
-  if (!UNDEFINED.includes(error.code ?? '')) throw error;
+  if (error.code !== UNDEFINED_TABLE) throw error;
 }
-/** A table or a column. */
-const UNDEFINED = ['42P01', '42703'];
+const UNDEFINED_TABLE = '42P01';
 
 /** If there is no project at all, says how to create one. */
 async function missingProject(error: unknown, { db }: Database): Promise<Error | undefined> {

@@ -1,7 +1,3 @@
-import { escapeHtml } from '../security/html.ts';
-
-export { escapeHtml };
-
 export const HTML = 'text/html; charset=utf-8';
 
 type Additions = {
@@ -36,3 +32,5 @@ ${body}
 </html>
 `;
 }
+
+export const escapeHtml = (text: string) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);

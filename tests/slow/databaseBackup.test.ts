@@ -30,10 +30,7 @@ let used: Used;
 let file: string;
 
 const run = (verb: string, path: string, settings: Record<string, string>) =>
-  runCommandLine(
-    ['database', verb, '--file', path, ...(verb === 'restore' ? ['--without-erasures'] : [])],
-    () => settings,
-  );
+  runCommandLine(['database', verb, '--file', path], () => settings);
 const givenPath = async () => join(await givenDirectory(), 'deckhand.tar.gz');
 
 beforeAll(async () => {
@@ -153,8 +150,7 @@ describe('deckhand database restore', () => {
     await query(database.db, sql`drop table incarnations, database_state`);
     await query(
       database.db,
-      sql`delete from mikro_orm_migrations where name in ('Migration20261117040000_database_state', 'Migration20261117100000_incarnations',
-        'Migration20261118050000_erasures_and_exports')`,
+      sql`delete from mikro_orm_migrations where name in ('Migration20261117040000_database_state', 'Migration20261117100000_incarnations')`,
     );
     await database.close();
 

@@ -62,8 +62,7 @@ export async function countEndingKeys(db: Db, keyMaxDays: number | undefined): P
   return new Map(WARNING_DAYS.map((before, at) => [before, counted?.[at] ?? 0]));
 }
 
-/** Not those of `auth.exchange`, which end all the time. */
-const KEYS_IN_USE = sql`api_keys k join users u on u.id = k.user_id and u.is_active and k.rule_id is null`;
+const KEYS_IN_USE = sql`api_keys k join users u on u.id = k.user_id and u.is_active`;
 
 /** Whether a key ends within so many days; one with a short life, in its last quarter. */
 const endsSoon = (before: number, days: MaxDays) => {

@@ -2,21 +2,16 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { DeckhandError } from '../../../client/client.ts';
 import { account } from './account.ts';
-import { ForgottenPassword } from './forgottenPassword.tsx';
-import { Button, set, TextButton } from './parts/button.tsx';
+import { Button } from './parts/button.tsx';
 import { Dialog } from './parts/dialog.tsx';
 import { Field, Form } from './parts/form.tsx';
-import { useLoaded } from './parts/loaded.tsx';
 import { proofAsked } from './proof.ts';
 import { client, signIn } from './service.ts';
 import { keepSession, session } from './session.ts';
-import { SsoButton, useIssuers } from './sso.tsx';
 
 /** E-mail address and password; the code of the second factor is asked for when the service needs it. */
-export function SignInForm({ email = '', isAgain }: { email?: string | undefined; isAgain?: boolean }) {
+export function SignInForm({ email = '' }: { email?: string | undefined }) {
   const needsCode = useSignal(false);
-  const issuers = useIssuers();
-  const isForgotten = useSignal(false);
   const submit = async ({ email = '', password = '', code, is_recovery }: Record<string, string>) => {
     try {
       await signIn({ email, password, ...(code && { code: code.trim(), is_recovery: is_recovery === 'on' }) });
@@ -25,23 +20,12 @@ export function SignInForm({ email = '', isAgain }: { email?: string | undefined
       throw error;
     }
   };
-  if (isForgotten.value) return <ForgottenPassword email={email} onCancel={set(isForgotten, false)} />;
   return (
-    <>
-      <Form action="Sign in" onSubmit={submit}>
-        <Field label="E-mail address" name="email" type="email" autocomplete="username" required defaultValue={email} />
-        <Field label="Password" name="password" type="password" autocomplete="current-password" required />
-        {needsCode.value && <CodeFields />}
-      </Form>
-      <div class="choices">
-        {issuers.map(({ name, title }) => (
-          <SsoButton key={name} issuer={name} purpose="sign_in" text={`Continue with ${title}`} isNewTab={isAgain} />
-        ))}
-      </div>
-      <p>
-        <TextButton text="Forgot your password?" onClick={set(isForgotten, true)} />
-      </p>
-    </>
+    <Form action="Sign in" onSubmit={submit}>
+      <Field label="E-mail address" name="email" type="email" autocomplete="username" required defaultValue={email} />
+      <Field label="Password" name="password" type="password" autocomplete="current-password" required />
+      {needsCode.value && <CodeFields />}
+    </Form>
   );
 }
 
@@ -57,7 +41,7 @@ export function SignInAgain() {
   return (
     <Dialog title="Sign in again" onClose={() => keepSession(undefined)}>
       <p>Your session has ended. Sign in, and go on where you were: nothing that you typed is lost.</p>
-      <SignInForm email={session.value?.isSignedIn ? session.value.name : undefined} isAgain />
+      <SignInForm email={session.value?.isSignedIn ? session.value.name : undefined} />
       <p>
         <Button as="link" onClick={() => keepSession(undefined)}>
           Sign out instead
@@ -70,13 +54,7 @@ export function SignInAgain() {
 /** Some steps need the password again. */
 export function ProofDialog() {
   const answer = proofAsked.value;
-  return answer && <Proof answer={answer} />;
-}
-
-function Proof({ answer }: { answer: (isGiven: boolean) => void }) {
-  const identities = useLoaded(async () => (await client.account.listIdentities.query({ limit: 50 })).identities, []);
-  const linked = (identities.data.value ?? []).filter(({ issuer_name }) => issuer_name !== null);
-  const hasPassword = account.value?.has_password !== false;
+  if (!answer) return null;
   const submit = async ({ password = '', code, is_recovery }: Record<string, string>) => {
     await client.account.prove.mutate({
       password,
@@ -86,22 +64,11 @@ function Proof({ answer }: { answer: (isGiven: boolean) => void }) {
   };
   return (
     <Dialog title="Is it you?" onClose={() => answer(false)}>
-      <p>{hasPassword ? 'This step needs your password again.' : 'This step needs a fresh sign-in.'}</p>
-      {hasPassword && (
-        <Form action="Go on" onSubmit={submit} onCancel={() => answer(false)}>
-          <Field label="Password" name="password" type="password" autocomplete="current-password" required autofocus />
-          {account.value?.has_second_factor && <CodeFields />}
-        </Form>
-      )}
-      <div class="choices">
-        {linked.map(({ id, issuer_name, issuer_title }) => (
-          <SsoButton
-            {...{ purpose: 'prove', isNewTab: true, issuer: issuer_name ?? '', onDone: () => answer(true) }}
-            key={id}
-            text={`Sign in at ${issuer_title} again`}
-          />
-        ))}
-      </div>
+      <p>This step needs your password again.</p>
+      <Form action="Go on" onSubmit={submit} onCancel={() => answer(false)}>
+        <Field label="Password" name="password" type="password" autocomplete="current-password" required autofocus />
+        {account.value?.has_second_factor && <CodeFields />}
+      </Form>
     </Dialog>
   );
 }

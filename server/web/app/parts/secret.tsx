@@ -55,9 +55,8 @@ export async function copy(text: string): Promise<void> {
   }
 }
 
-/** Saves a text as a file. */
-export function download(name: string, text: string, type = 'text/plain'): void {
-  const href = URL.createObjectURL(new Blob([`${text}\n`], { type }));
+function download(name: string, text: string): void {
+  const href = URL.createObjectURL(new Blob([`${text}\n`], { type: 'text/plain' }));
   Object.assign(document.createElement('a'), { href, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(href), 10_000);
 }
