@@ -138,3 +138,8 @@ export const EVENT_TYPES: Readonly<Record<EventType, EventTraits>> = TYPES_WITH_
 
 /** The traits of a type that another version may have written; undefined if this one does not know it. */
 export const traitsOf = (type: string): EventTraits | undefined => (EVENT_TYPES as Record<string, EventTraits>)[type];
+
+/** Whether it can happen in a project: its owners see it, and its webhooks get it. */
+export const isOfProjects = (type: string): boolean => !OUTSIDE_OF_PROJECTS.test(type);
+const OUTSIDE_OF_PROJECTS =
+  /^(master_|release|rollout|platform|subscription|plan|theme|user|second_factor|recovery|session)/;

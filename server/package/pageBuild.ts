@@ -54,7 +54,7 @@ async function makeFiles() {
   const sources = await sourcesOf([...modules, ...client.sources]);
   return {
     script: entry.fileName,
-    /** Of the first view; other styles are loaded with the pages that need them. */
+    /** The style sheets of the first view. Other pages load theirs when they open. */
     styles: styles.filter((name) => entry.viteMetadata?.importedCss.has(name)),
     preloaded: entry.imports,
     sources,

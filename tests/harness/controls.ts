@@ -111,7 +111,7 @@ function findControls() {
       const name = (ariaLabel ?? labels?.[0]?.textContent ?? (textContent || title)).trim();
       const kinds = { a: 'link', input: type === 'checkbox' ? type : 'field', textarea: 'field', select: 'select' };
       const kind = kinds[localName as 'a'] ?? 'button';
-      // Of cards, users and the like, the page of one has to do.
+      // Links to two cards, or to two users, count as one control: their pages are alike.
       const href = (element as unknown as HTMLAnchorElement).pathname ?? '';
       const shape = href.replace(/(cards|users|webhooks|rollouts|projects)\/\d+$/, '$1/#');
       const frame = element.closest('.panel, .bar, .sidebar, .calls, .filter')?.className;

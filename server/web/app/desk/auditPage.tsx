@@ -1,4 +1,4 @@
-import { EVENT_TYPES, type EventType, traitsOf } from '../../../../shared/eventType.ts';
+import { EVENT_TYPES, type EventType, isOfProjects, traitsOf } from '../../../../shared/eventType.ts';
 import { address, go, withQuery } from '../address.ts';
 import { Hint } from '../parts/button.tsx';
 import { Choice, Field } from '../parts/form.tsx';
@@ -16,9 +16,8 @@ type Entry = Page['entries'][number];
 const MOST_CALLS = 10;
 
 /** What happens outside of projects is for superadmins, on the command line. */
-const OUTSIDE = /^(master_|release|rollout|platform|subscription|plan|theme|user|second_factor|recovery|session|tour)/;
 const TYPES = Object.entries(EVENT_TYPES)
-  .filter(([type, { audit }]) => audit !== 'never' && !OUTSIDE.test(type))
+  .filter(([type, { audit }]) => audit !== 'never' && isOfProjects(type))
   .toSorted(([, one], [, other]) => Number(!one.audit) - Number(!other.audit))
   .map(([type, { text }]): [string, string] => [type, text]);
 

@@ -1,6 +1,6 @@
 import { signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { EVENT_TYPES, type EventType } from '../../../../shared/eventType.ts';
+import { EVENT_TYPES, type EventType, isOfProjects } from '../../../../shared/eventType.ts';
 import { address, go, projectAddress } from '../address.ts';
 import { Action } from '../parts/action.tsx';
 import { Hint, set } from '../parts/button.tsx';
@@ -85,9 +85,7 @@ function useEvents(read: () => void): void {
   }, []);
 }
 
-/** These happen outside of projects, so that no webhook gets them. */
-const OUTSIDE = /^(master_|release|rollout|platform|subscription|plan|theme|user|second_factor|recovery|session|key)/;
-const OFFERED = Object.keys(EVENT_TYPES).filter((type) => !OUTSIDE.test(type));
+const OFFERED = Object.keys(EVENT_TYPES).filter(isOfProjects);
 
 const Fields = ({ url, types }: { url: string; types: readonly string[] | null }) => (
   <>
