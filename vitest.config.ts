@@ -11,11 +11,13 @@ if (!hasServerPrograms())
 
 /** The suites where a server differs from the embedded database: concurrency, plans, types and limits of connections. */
 const ON_A_SERVER = [
+  'addresses',
   'answerSize',
   'audit',
   'baselines',
   'connections',
   'deletion',
+  'erasure',
   'eventFeed',
   'faults',
   'idempotency',
@@ -24,18 +26,21 @@ const ON_A_SERVER = [
   'keyAge',
   'lane',
   'largeBoards',
+  'mails',
   'manyCards',
   'migrate',
   'ownKey',
   'plans',
   'positions',
   'races',
+  'recovery',
   'removal',
   'restoration',
   'rolloutModel',
   'rollouts',
   'schema',
   'search',
+  'sso',
   'staleStatistics',
   'statements',
   'templateIdentifiers',
@@ -47,10 +52,11 @@ const ON_A_SERVER = [
   'webhookResends',
   'webhookRights',
   'webhooks',
+  'workloadIdentity',
 ];
 
 /** Those of them where the embedded database has its own way: text search, and one connection for all. */
-const ON_BOTH = ['idempotency', 'rolloutModel', 'rollouts', 'search', 'webhooks'];
+const ON_BOTH = ['erasure', 'idempotency', 'mails', 'rolloutModel', 'rollouts', 'search', 'webhooks'];
 
 /** The longest of the slow suites start first, so that all workers end at about the same time. */
 const LONGEST = [

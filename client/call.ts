@@ -31,7 +31,7 @@ export type Stopwatch = {
 
 export type Kind = 'query' | 'mutation';
 
-export const isSignIn = ({ path }: Pick<Call, 'path'>) => path === 'auth.authenticate';
+export const isSignIn = ({ path }: Pick<Call, 'path'>) => path === 'auth.authenticate' || path === 'auth.exchange';
 
 /** Takes the first calls that fit into one request. A call above the limit is sent alone: the service reports the error. */
 export function takeBatch<Waiting extends { call: Call }>(lane: Waiting[], most: number): Waiting[] {

@@ -35,6 +35,7 @@ export function createClient(given: ClientOptions): Client {
     options,
     (...parts) => client.auth.authenticate.mutate(...parts),
     (proof) => client.account.prove.mutate(proof),
+    (token) => client.auth.exchange.mutate({ token }),
   );
 
   const lineOf = (largestBatch: number, tokenOf: () => Promise<string | undefined>) =>

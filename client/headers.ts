@@ -35,7 +35,7 @@ const SET_BY_CLIENT = 'the client sets it';
 
 /** Headers that the client sets, and the option to use instead. */
 const OWN: Record<string, string> = {
-  authorization: 'use token or signIn',
+  authorization: 'use token, signIn or identityToken',
   'idempotency-key': 'use idempotencyKey',
   'x-project-id': 'use projectId',
   traceparent: 'use traceparent of the client',

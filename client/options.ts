@@ -43,6 +43,8 @@ export function checkOptions(options: ClientOptions): void {
   // That of a missing variable, for example: the calls would be anonymous.
   if (isText(given.token) && `${given.token}`.trim() === '')
     throw new DeckhandError('token is empty: pass a token or an API key, or leave it out.');
+  if (given.identityToken && (given.token !== undefined || given.signIn))
+    throw new DeckhandError('identityToken replaces token and signIn: pass one of them.');
   if (typeof options.headers === 'object') validHeaders(options.headers);
 }
 
@@ -68,6 +70,7 @@ const RULES: Record<keyof ClientOptions, Rule> = {
   token: [(value) => isText(value) || isFunction(value), 'text or a function'],
   signIn: [isSignIn, 'an object with email and password, and perhaps a code'],
   onSignIn: [isFunction, 'a function'],
+  identityToken: [isFunction, 'a function'],
   projectId: wholeNumberFrom(1),
   timeoutMilliseconds: [isTimeOut, TIME_OUTS],
   retries: wholeNumberFrom(0),

@@ -8,6 +8,11 @@ import type { Procedures } from './procedures.ts';
 export type SessionOptions = {
   /** The Bearer token of a sign-in, or an API key; a function is called before each request, and awaited. */
   token?: string | (() => string | undefined | Promise<string | undefined>) | undefined;
+  /**
+   * Returns a token of another issuer, such as that of a CI job. The client exchanges it for a credential of a service account
+   * before the first call, and exchanges another one before that ends, or after a 401.
+   */
+  identityToken?: (() => string | Promise<string>) | undefined;
   /** Signs in before the first call, and again when the token has expired. Gives the password for calls that need fresh proof, too. */
   signIn?: SignIn | undefined;
   /** Called after each sign-in by `signIn`, and awaited. Store the token and pass it as `token` to skip the second factor later. */
@@ -31,6 +36,7 @@ export type SignedIn = Awaited<ReturnType<Authenticate>>;
 
 type Mutate = Procedures['auth']['authenticate']['mutate'];
 type Authenticate = (...parts: Parameters<Mutate>) => ReturnType<Mutate>;
+type Exchange = (token: string) => Promise<{ token: string; expires_in_seconds: number }>;
 type Prove = (input: { password: string; code?: string; is_recovery?: boolean }) => Promise<unknown>;
 
 export type Session = {
@@ -42,10 +48,12 @@ export type Session = {
 };
 
 export function openSession(
-  { token, signIn, onSignIn }: SessionOptions,
+  { token, signIn, onSignIn, identityToken }: SessionOptions,
   authenticate: Authenticate,
   giveProof: Prove,
+  exchange: Exchange,
 ): Session {
+  if (identityToken) return exchangedSession(identityToken, exchange);
   let renewed: string | undefined;
   const current = async () =>
     checkToken(renewed ?? (await (typeof token === 'function' ? runCallback('token', token) : token)));
@@ -88,6 +96,43 @@ export function openSession(
   }
 
   return { token: current, renew: shared(renew), prove: shared(prove) };
+}
+
+/** How long before its end a credential is renewed, at most; a short one, in its last fifth. */
+const RENEWED_BEFORE_SECONDS = 60;
+
+function exchangedSession(identityToken: () => string | Promise<string>, exchange: Exchange): Session {
+  let current: { token: string; renewAt: number; endsAt: number } | undefined;
+
+  async function renew() {
+    const first = await nextToken();
+    const begun = performance.now();
+    const { token, expires_in_seconds: seconds } = await exchange(first).catch(async (error) => {
+      // It may have been used up by an attempt whose answer was lost, or have expired meanwhile.
+      const next = isRefusal(error) && error.status === 401 ? await nextToken() : first;
+      if (next === first) throw error;
+      return exchange(next);
+    });
+    const renewAt = begun + 1000 * (seconds - Math.min(RENEWED_BEFORE_SECONDS, seconds / 5));
+    current = { token, renewAt, endsAt: begun + 1000 * seconds };
+  }
+
+  async function nextToken(): Promise<string> {
+    const token = await runCallback('identityToken', identityToken);
+    if (typeof token === 'string' && token.trim() !== '') return token.trim();
+    throw new DeckhandError('identityToken must return the text of a token.');
+  }
+
+  const sharedRenew = shared(renew);
+  const token = async () => {
+    if (current && performance.now() > current.renewAt)
+      await sharedRenew().catch((error) => {
+        // Until it ends, the credential still works: the next call tries again.
+        if (!current || performance.now() > current.endsAt) throw error;
+      });
+    return current?.token;
+  };
+  return { token, renew: sharedRenew, prove: async () => undefined };
 }
 
 /** Calls that begin while one is running share that one. */

@@ -4,6 +4,9 @@ import { requestExamples } from './requestExample.ts';
 import { User } from './user.ts';
 
 export const Account = User.extend({
+  has_password: z
+    .boolean()
+    .meta({ description: 'Whether it has a password; otherwise an identity provider signs in.' }),
   recovery_codes_left: count.meta({ description: 'Number of unused recovery codes.' }),
 }).meta({ id: 'Account', description: 'The account of the caller.' });
 

@@ -24,6 +24,7 @@ const KnownData = z
     card_id: id.nullable().meta({ description: 'The card of the subject.' }),
     parent_comment_id: id.nullable().meta({ description: 'The comment that was replied to.' }),
     user_id: id.nullable().meta({ description: 'The user that it is about.' }),
+    rule_id: id.meta({ description: 'The identity rule.' }),
     invitation_id: id.meta({ description: 'The invitation that ended with it.' }),
     theme_id: id.meta({ description: 'The theme of the version.' }),
     role: z.string().meta({ description: 'The role of the member.', example: 'member' }),

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { email, id, timestamp } from './fields.ts';
 import { projectChoice } from './member.ts';
 import { Page, pageOf } from './paging.ts';
+import { linkSecret } from './recovery.ts';
 import { requestExamples } from './requestExample.ts';
 import { ROLES } from './user.ts';
 
@@ -52,3 +53,12 @@ export const OwnInvitationPage = pageOf('invitations', OwnInvitation);
 
 export const InvitationChoice = z.object({ id: id.meta({ description: 'The invitation.' }) });
 export type InvitationChoice = z.output<typeof InvitationChoice>;
+
+export const InvitationAccept = InvitationChoice.extend({
+  secret: linkSecret.nullish().meta({
+    description: 'The secret of the link in the mail, if the address of the account is not confirmed yet.',
+    example: null,
+  }),
+});
+InvitationAccept.register(requestExamples, { example: { id: 1 } });
+export type InvitationAccept = z.output<typeof InvitationAccept>;

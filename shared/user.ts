@@ -76,6 +76,9 @@ export const User = z
     id: id.meta({ description: 'Their id.' }),
     name: z.string().meta({ description: 'Their name.' }),
     email: z.string().meta({ description: 'Their e-mail address; of a service, a generated handle.' }),
+    email_confirmed_at: timestamp.nullable().meta({
+      description: 'Since when the address is known to be theirs; null if nobody has confirmed it.',
+    }),
     kind: storedChoice(USER_KINDS).meta({ description: 'Whether it is a person, or a program that never signs in.' }),
     language: z.string().nullable().meta({ description: 'Their language.' }),
     superadmin: z.boolean().meta({ description: 'Whether they have access to every project and manage templates.' }),
@@ -88,7 +91,9 @@ export const User = z
       .min(1)
       .nullable()
       .meta({ description: 'Their own rate limit, in calls per minute; null for that of the service.', example: null }),
+    has_password: z.boolean().meta({ description: 'Whether they can sign in with a password.' }),
     has_second_factor: z.boolean().meta({ description: 'Whether signing in requires a code.' }),
+    erased_at: timestamp.nullable().meta({ description: 'When they were erased: only the id is left.', example: null }),
     created_at: timestamp.meta({ description: 'When they were created.' }),
     updated_at: timestamp.meta({ description: 'When they were last changed.' }),
   })

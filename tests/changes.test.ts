@@ -183,11 +183,16 @@ function declaredBy({ name }: Procedure): readonly EventType[] {
   return definitions[name]!._def.meta.events ?? [];
 }
 
+/** They change nothing yet: what the link of their mail does has its event. */
+const ONLY_MAILS = ['account.requestPasswordReset', 'account.changeAddress', 'account.requestConfirmation'];
+const isMailOnly = ({ name }: Procedure) => ONLY_MAILS.includes(name);
+const writing = mutations.filter((procedure) => !isMailOnly(procedure));
+
 describe('the router', () => {
   it('has the events of each mutation, all of known types, and none of a query', () => {
     const isKnown = (type: EventType) => type in EVENT_TYPES;
 
-    expect(mutations.filter((procedure) => declaredBy(procedure).length === 0).map(({ name }) => name)).toEqual([]);
+    expect(mutations.filter((procedure) => declaredBy(procedure).length === 0)).toEqual(mutations.filter(isMailOnly));
     expect(mutations.flatMap(declaredBy).filter((type) => !isKnown(type))).toEqual([]);
     expect(procedures.filter(({ type }) => type === 'query').flatMap(declaredBy)).toEqual([]);
   });
@@ -200,6 +205,7 @@ describe('the router', () => {
       ...['rollout.stage_finished', 'rollout.finished', 'rollout.rolled_back'],
       ...['template.rolled_out', 'template.rolled_back'],
       'subscription.changed',
+      'identity.linked',
     ]);
   });
 });
@@ -221,7 +227,8 @@ async function expectEvents(procedure: Procedure, surface: keyof typeof SURFACES
   expect(answer.status).toBe(surface === 'rest' ? procedure.rest!.status : 200);
   expect(uncounted, JSON.stringify(events, null, 1)).toEqual([]);
   expect(events).not.toEqual([]);
-  const request_id = answer.headers.get('x-request-id');
+  // It keeps nothing of who calls it.
+  const request_id = procedure.name === 'account.erase' ? null : answer.headers.get('x-request-id');
   const key_id = procedure.access === 'key' || surface === 'mcp' ? expect.any(Number) : null;
   for (const { type, data, ...event } of events) {
     expect(declaredBy(procedure)).toContain(type);
@@ -261,10 +268,11 @@ const CHANGES_ANEW = new Set([
   ),
   ...['masterBoards', 'masterGroups', 'masterCards'].flatMap((noun) => [`${noun}.create`, `${noun}.push`]),
   ...['rollouts.plan', 'cards.createMany', 'masterBoards.sync', 'subscriptions.setTrial', 'account.startSecondFactor'],
+  'identityRules.create',
   ...['keys.create', 'keys.rotate', 'webhooks.create', 'webhooks.rotateSecret', 'webhooks.resend', 'webhooks.sendTest'],
 ]);
 
-describe.each(mutations.map((procedure) => [procedure.name, procedure] as const))('%s', (name, procedure) => {
+describe.each(writing.map((procedure) => [procedure.name, procedure] as const))('%s', (name, procedure) => {
   it('changes nothing without its events, nothing when repeated with its key, and once more only if it is made for that', async () => {
     const { answer, call } = await expectEvents(procedure, 'rest', randomUUID());
     if (!procedure.isKeyed) return;

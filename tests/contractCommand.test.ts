@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { findProcedure, procedures, restProcedures } from '../server/api/procedures.ts';
 import { runCommandLine } from '../server/cli/run.ts';
 import { inputSchemaOf } from '../server/contract/input.ts';
-import { SOURCES } from '../server/contract/queries.ts';
+import { SOURCES, WITH_SECRET } from '../server/contract/queries.ts';
 import { problemsOf, type Report } from '../server/contract/report.ts';
 import { checkContract, type Options } from '../server/contract/run.ts';
 import { senderTo } from '../server/contract/sender.ts';
@@ -308,7 +308,7 @@ describe('npx deckhand contract', () => {
     const queries = procedures.filter(({ type }) => type === 'query');
     const needing = queries.filter((procedure) => (inputSchemaOf(procedure).required ?? []).length > 0);
 
-    expect(needing.map(({ name }) => name).toSorted()).toEqual(Object.keys(SOURCES).toSorted());
+    expect(needing.map(({ name }) => name).toSorted()).toEqual([...Object.keys(SOURCES), ...WITH_SECRET].toSorted());
   });
 });
 

@@ -24,19 +24,23 @@ async function quiet(): Promise<void> {
   }
 }
 
-it.skipIf(!databaseUrl)('an idle process sends one statement in five seconds, and one more in fifteen', async () => {
+it.skipIf(!databaseUrl)('an idle process sends one statement in five seconds, and three more in fifteen', async () => {
   const database = await testDatabase();
   // Other suites leave webhooks with events to get.
   await query(database.db, sql`delete from webhooks`);
+  await query(database.db, sql`delete from mails`);
   await givenWebhook(await givenProject());
   const log = pino({ level: 'silent' });
-  const settings = readSettings({ DATABASE_URL: databaseUrl!, JWT_SECRET: TEST_SECRET });
+  const settings = readSettings({
+    ...{ DATABASE_URL: databaseUrl!, JWT_SECRET: TEST_SECRET },
+    ...{ SMTP_URL: 'smtp://127.0.0.1:9', MAIL_FROM: 'deckhand@example.com' },
+  });
   const services = await openServices(settings, database, TEST_SECRET, log);
   // Long after the last large deletion of another suite, which is still looked after for a while.
   const now = performance.now.bind(performance);
   vi.spyOn(performance, 'now').mockImplementation(() => now() + 3_600_000);
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
-  const stop = startWork(settings, services, log);
+  const stop = startWork(settings, services, log, { url: 'http://localhost', announce: () => undefined });
   await vi.advanceTimersByTimeAsync(0);
   await quiet();
 
@@ -47,8 +51,8 @@ it.skipIf(!databaseUrl)('an idle process sends one statement in five seconds, an
     }
   });
 
-  // 12 for webhooks, 4 for rollouts.
-  expect(count).toBe(16);
+  // 12 for webhooks, 4 for rollouts, 4 for mails, 4 for accounts.
+  expect(count).toBe(24);
   vi.useRealTimers();
   await stop();
   await services.close();

@@ -1,7 +1,14 @@
 import { sql } from 'kysely';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { adoptDatabase, beginRestored, CURRENT, FEED_END, ID_SHIFT } from '../server/database/incarnation.ts';
-import { LATEST_LEVEL, remindersOf, resumeWebhooks, stateOf } from '../server/database/level.ts';
+import {
+  endErasuresDue,
+  LATEST_LEVEL,
+  mayHaveErased,
+  remindersOf,
+  resumeWebhooks,
+  stateOf,
+} from '../server/database/level.ts';
 import { type Db, oneRow, query } from '../server/database/query.ts';
 import { latestPlace, readEvents, readPlace, toCursor } from '../server/domain/event/feed.ts';
 import { claimWebhooks } from '../server/domain/event/webhookClaim.ts';
@@ -10,7 +17,7 @@ import { makeSecretBox } from '../server/security/secretBox.ts';
 import { toFailure } from '../shared/errors.ts';
 import { feedComplete } from './harness/events.ts';
 import { TEST_SECRET, testDatabase, withOwnDatabase } from './harness/service.ts';
-import { givenProject, givenWebhook, givenWorld, type TestProject } from './harness/world.ts';
+import { givenProject, givenUser, givenWebhook, givenWorld, insert, type TestProject } from './harness/world.ts';
 
 withOwnDatabase();
 
@@ -84,7 +91,11 @@ describe('a database that was restored on another server', () => {
     await feedComplete();
 
     expect((await claimWebhooks({ db: await db() })).claimed).toEqual([]);
-    expect(await stateOf(await db())).toEqual({ level: LATEST_LEVEL, webhooks_paused_at: expect.any(Date) });
+    expect(await stateOf(await db())).toEqual({
+      level: LATEST_LEVEL,
+      webhooks_paused_at: expect.any(Date),
+      erasures_due_at: null,
+    });
     expect(await remindersOf(await db())).toEqual([expect.stringMatching(/^Webhooks have been paused since 20/)]);
     expect([await resumeWebhooks(await db()), await resumeWebhooks(await db())]).toEqual([true, false]);
     expect((await claimWebhooks({ db: await db() })).claimed).toMatchObject([
@@ -218,6 +229,22 @@ describe('a database that went back in time', () => {
     await givenWebhook(await givenProject());
     await beginRestored(await db(), { keepsWebhooks: true });
     expect(await stateOf(await db())).toMatchObject({ webhooks_paused_at: null });
+
+    await query(await db(), sql`delete from webhooks`);
+    await insert('mails', { kind: 'invitation', email: 'ann@example.com' });
+    await beginRestored(await db());
+    expect(await stateOf(await db())).toMatchObject({ webhooks_paused_at: expect.any(Date) });
+  });
+
+  it('waits to be told of erasures if there are users, and never after a fail-over', async () => {
+    await givenUser();
+    await beginRestored(await db());
+    expect(await remindersOf(await db())).toContainEqual(expect.stringMatching(/^This database .* no call is served/));
+    expect([await endErasuresDue(await db()), await endErasuresDue(await db())]).toEqual([true, false]);
+
+    await query(await db(), sql`update incarnations set timeline = timeline - 1`);
+    expect(await adoptDatabase(await db())).toBe('failed over');
+    expect(await mayHaveErased(await db())).toBe(false);
   });
 
   it('gives no id again that it gave after fail-overs, which count the ids ahead of their sequence', async () => {
@@ -254,7 +281,7 @@ describe('a database of an earlier version', () => {
   /** As after its migrations, with nodes of that version beside this one. */
   async function givenEarlier(): Promise<void> {
     await query(await db(), sql`delete from incarnations`);
-    await query(await db(), sql`update database_state set level = 0`);
+    await query(await db(), sql`update database_state set level = 0, erasures_due_at = null`);
     await query(await db(), sql`alter table events alter column transaction_id set default pg_current_xact_id()`);
   }
 

@@ -13,9 +13,10 @@ import { changed, validValue, wrongChange } from './harness/arbitrary.ts';
 import { makeCaller } from './harness/caller.ts';
 import { type Contents, emptyDatabase, readContents, restoreContents } from './harness/contents.ts';
 import { givenService, testDatabase, testService, tokens } from './harness/service.ts';
+import { givenVerifiedFlow } from './harness/sso.ts';
 import { allowedCaller, givenStartState, startStates, type Whose } from './harness/startStates.ts';
 import { overMcp, overRest, overRpc, refusedByAll, type Surface } from './harness/surfaces.ts';
-import { givenKey, givenThemeVersion, givenToken, givenWorld, stored, type World } from './harness/world.ts';
+import { givenKey, givenThemeVersion, givenToken, givenUser, givenWorld, stored, type World } from './harness/world.ts';
 
 /**
  * What holds for every procedure: REST, RPC and MCP do and answer the same, with random inputs made from the schema, and every
@@ -121,10 +122,10 @@ describe('errors', () => {
 
     it('needs a body if it has a required field, on both surfaces and according to the document', async () => {
       const { url } = await testService();
-      const { superadmin } = (await givenWorld()).users;
       const { path, status } = procedure.rest!;
       const statusOf = async (address: string) => {
-        // With a token or key of its own, since some calls end it.
+        // With a caller of its own, since some calls end it.
+        const { superadmin } = (await givenWorld()).users;
         const token = procedure.access === 'key' ? (await givenKey(superadmin)).secret : await givenToken(superadmin);
         const headers = { authorization: `Bearer ${token}` };
         return (await fetch(url + address, { method: 'POST', headers })).status;
@@ -147,17 +148,29 @@ const sendFor = async (procedure: Procedure, world: World, whose: Whose, more: G
 };
 const ofUnknownUser: Fail = (procedure, world) => sendFor(procedure, world, 'own', { user_id: 2_147_483_647 });
 
+/** Finishes a sign-in of such a user at an identity provider, which has sent its claims already. */
+async function finishSsoAs(procedure: Procedure, state: object): Promise<Outcome> {
+  const { SSO_ISSUERS, input } = await givenVerifiedFlow(await givenUser(state));
+  return overRest(makeCaller((await givenService({ SSO_ISSUERS })).url), procedure, input);
+}
+
 /** How to get each error, by its status, or for one operation. 401 and 403 come before the broken body is read. */
 const ERRORS: Record<string, Fail> = {
   400: (procedure, world) => overRest(allowedCaller(world, procedure), procedure, '{'),
   401: (procedure, { asNobody }) => overRest(asNobody, procedure, '{'),
   'auth.authenticate 401': (procedure, world) => sendFor(procedure, world, 'own', { password: 'wrong' }),
+  'auth.exchange 401': (procedure, world) => sendFor(procedure, world, 'own', { token: 'x' }),
   403: async (procedure, { asOwner, users, otherProject }) => {
     if (procedure.access !== 'signedIn') return overRest(asOwner.in(otherProject.id), procedure, '{');
     const { secret } = await givenKey(users.owner, { scopes: [] });
     return overRest(makeCaller((await testService()).url, secret), procedure, '{');
   },
   404: (procedure, world) => sendFor(procedure, world, 'unknown'),
+  'auth.startSso 401': (procedure, world) => sendFor(procedure, world, 'own', { purpose: 'link' }),
+  'auth.startSso 403': (procedure, { asKey }) =>
+    overRest(asKey, procedure, { ...inputFor(procedure, {}), purpose: 'link' }),
+  'auth.finishSso 401': (procedure) => finishSsoAs(procedure, { totp_secret: 'JBSWY3DPEHPK3PXP' }),
+  'auth.finishSso 403': (procedure) => finishSsoAs(procedure, { is_active: false }),
   'keys.create 404': ofUnknownUser,
   'keys.list 404': ofUnknownUser,
   'subscriptions.upgradeTrial 404': (procedure, world) => sendFor(procedure, world, 'foreign'),
@@ -269,7 +282,7 @@ describe('an update', () => {
 /** `cards.move` is `cards/move` below the segment of its area. */
 function pathOf(name: string): string {
   const [noun, verb] = kebab(name).split('.') as [string, string];
-  if (noun === 'account') return `/v1/account/${verb}`;
+  if (noun === 'account' || noun === 'auth') return `/v1/${noun}/${verb}`;
   if (noun === 'themes') {
     const isOfVersion = /-versions?$|^deprecate-|^undo-/.test(verb);
     return `/services/websites/v1/themes/${isOfVersion ? 'versions/' : ''}${verb.replace(/-versions?$/, '')}`;
@@ -307,7 +320,7 @@ describe('the router', () => {
     expect(new Set(paths).size).toBe(paths.length);
     for (const path of paths)
       expect(path).toMatch(
-        /^\/v1\/(authenticate|account\/[a-z-]+)$|^\/services\/(operations|platforms|websites)\/v1\/[a-z/-]+$/,
+        /^\/v1\/(authenticate|(account|auth)\/[a-z-]+)$|^\/services\/(operations|platforms|websites)\/v1\/[a-z/-]+$/,
       );
   });
 

@@ -57,7 +57,8 @@ function expectedStatus(name: string, caller: CallerName, whose: Whose): number 
   if (!hasAccess(caller, access)) return 403;
   if (!on) return allowed;
   if (whose === 'unknown' || whose === 'deleted') return missing;
-  if (on.owner === 'author') return caller === (whose === 'foreign' ? 'Outsider' : 'Member') ? allowed : 403;
+  if (on.owner === 'author')
+    return caller === (whose === 'foreign' ? 'Outsider' : 'Member') ? allowed : (on.foreign ?? 403);
   if (on.owner === 'superadmins') return caller === 'Superadmin' ? allowed : 403;
   if (on.owner === 'nobody' || (caller === 'Superadmin' && !on.foreign)) return allowed;
   return (whose === 'foreign') === (caller === 'Outsider') ? allowed : (on.foreign ?? 403);

@@ -70,7 +70,10 @@ type SpecifiedOptions = Options & {
 
 /** What a router says about the REST path of a procedure; `withErrors` completes it. */
 export type RestMeta = {
-  rest: Omit<RestOperation, 'errors'> & { errors: readonly ErrorStatus[] | undefined; namesRow: boolean };
+  rest: Omit<RestOperation, 'errors'> & {
+    errors: readonly ErrorStatus[] | undefined;
+    namesRow: boolean;
+  };
 } & OpenApiMeta;
 
 /** Gives a procedure its path of the specification. Statuses, bodies and fields must not change. */
@@ -88,10 +91,17 @@ export function specified<Procedure extends Describable>(
 export function rest<Procedure extends Describable>(
   procedure: Procedure,
   path: `/${string}`,
-  { namesRow = true, ...options }: Options & { /** Whether it acts on a row that may not exist. */ namesRow?: boolean },
+  { namesRow = true, errors, ...options }: RestOptions,
 ): Procedure {
-  return procedure.meta(metaOf(path, headingOf(path), options, { namesRow })) as Procedure;
+  return procedure.meta(metaOf(path, headingOf(path), options, { namesRow, errors })) as Procedure;
 }
+
+type RestOptions = Options & {
+  /** Whether it acts on a row that may not exist. */
+  namesRow?: boolean;
+  /** For those that need no sign-in, and have other errors than usual. */
+  errors?: readonly ErrorStatus[] | undefined;
+};
 
 /** A procedure that is being built; metadata doesn't change its type. */
 type Describable = { meta(meta: RestMeta): unknown };

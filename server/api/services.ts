@@ -12,12 +12,14 @@ import { endedKeyError } from '../domain/access/endedKey.ts';
 import { recordUse } from '../domain/access/keyUse.ts';
 import { makeEventHub } from '../domain/event/hub.ts';
 import { deliveryCounts } from '../domain/event/webhookRecord.ts';
+import { mailCounts } from '../domain/mail/mailQueue.ts';
 import { runningTemplates } from '../domain/template/template.ts';
 import { makeAttemptLimit } from '../limits/attemptLimit.ts';
 import { type ChangeChannel, makeChangeSignal } from '../limits/changeSignal.ts';
 import { type MakeCounter, openCounters } from '../limits/counters.ts';
 import { type KeyHolders, makeKeyHolders } from '../limits/keyHolders.ts';
 import { type KeyUse, makeKeyUse } from '../limits/keyUse.ts';
+import { makeMailLimit } from '../limits/mailLimit.ts';
 import { makeRateLimit, type RateLimit } from '../limits/rateLimit.ts';
 import { makeUnsentResponses, type UnsentElsewhere, type UnsentResponses } from '../limits/unsentResponses.ts';
 import { choosePayments } from '../payments/choice.ts';
@@ -25,6 +27,9 @@ import type { Settings } from '../runtime/env.ts';
 import { type FairQueue, makeFairQueue, type QueueLoad } from '../runtime/fairQueue.ts';
 import { isLoopback } from '../runtime/host.ts';
 import type { Log } from '../runtime/log.ts';
+import { makeGuardedFetch } from '../security/guardedFetch.ts';
+import { makeIdentityProviders } from '../security/identityProvider.ts';
+import { makeKeySets } from '../security/keySets.ts';
 import { passwordLoad, sharePasswordQueue } from '../security/passwords.ts';
 import { makeSecretBox } from '../security/secretBox.ts';
 import { makeTokens } from '../security/tokens.ts';
@@ -52,6 +57,8 @@ export type Services = NodeServices & {
   publicUrl: string | undefined;
   metricsAccess: MetricsAccess;
   load: () => Load;
+  /** Whether the database was restored, and waits for its erasures: nobody is served. */
+  erasures: { isDue: boolean };
   /** Whether the whole node is stopping, not one worker alone: it is no longer ready. */
   isNodeStopping: () => boolean;
   /** Undefined in a single process. */
@@ -80,6 +87,8 @@ export type Load = {
   failedRemovals: ReadonlyMap<string, number>;
   /** Attempts to deliver events to webhooks, by status, since the start. */
   webhookDeliveries: ReadonlyMap<string, number>;
+  /** Attempts to send mails, by how they ended, since the start. */
+  mails: ReadonlyMap<string, number>;
   /** Undefined without Redis. */
   isRedisReachable: boolean | undefined;
 };
@@ -125,6 +134,9 @@ export async function openServices(
     tokens: makeTokens(secrets, settings.TOKEN_LIFETIME_HOURS * 60 * 60),
     rateLimit: makeRateLimit(counters, settings.RATE_LIMIT_PER_MINUTE),
     attemptLimit: makeAttemptLimit(counters.make),
+    mailLimit: makeMailLimit(counters.make),
+    exchangeLimit: makeAttemptLimit(counters.make, 'exchange'),
+    keySets: makeKeySets(makeGuardedFetch({ allowedHosts: settings.IDENTITY_ALLOWED_HOSTS })),
     secretBox: makeSecretBox(storedSecret === undefined ? secrets : [...secrets, storedSecret]),
     findCaller: (credential, ...call) =>
       callerQueue.run(queueKey(credential), () =>
@@ -137,10 +149,13 @@ export async function openServices(
     eventsKeptDays: settings.EVENTS_KEPT_DAYS,
     keyMaxDays,
     webhookAllowedHosts: settings.WEBHOOK_ALLOWED_HOSTS,
+    identityAllowedHosts: settings.IDENTITY_ALLOWED_HOSTS,
     eventHub,
     keyUse: makeKeyUse((ids) => recordUse(database.db, ids), log),
     queue,
     unsentResponses: makeUnsentResponses(undefined, siblings?.unsentElsewhere),
+    sendsMail: settings.SMTP_URL !== undefined || showsMails(settings, database),
+    identityProviders: makeIdentityProviders(settings.SSO_ISSUERS, log),
     payments: await choosePayments(settings),
     publicUrl: settings.PUBLIC_URL,
     metricsAccess: {
@@ -155,8 +170,10 @@ export async function openServices(
       removedRows,
       failedRemovals: failedWork,
       webhookDeliveries: deliveryCounts,
+      mails: mailCounts,
       isRedisReachable: counters.isShared(),
     }),
+    erasures: { isDue: false },
     isStopping: () => isStopping,
     isNodeStopping: () => isNodeStopping,
     siblings,
@@ -171,6 +188,12 @@ export async function openServices(
     },
   };
 }
+
+/** On the demo of one machine, where the terminal shows mails instead of sending them. */
+export const showsMails = (
+  { SMTP_URL, HOST, DEMO_DATA = true }: Settings,
+  { isEmbedded }: Pick<Database, 'isEmbedded'>,
+) => !SMTP_URL && isEmbedded && isLoopback(HOST) && DEMO_DATA;
 
 const queueKey = (sent: Credential) => ('keyHash' in sent ? `key:${sent.keyHash}` : `session:${sent.sessionId}`);
 

@@ -40,7 +40,7 @@ export type Meta = Partial<RestMeta> & {
   countsAs?: (input: any) => number;
   /** Set if it deletes or ends something, or changes many projects at once: pages ask first, and assistants are told. */
   isDestructive?: true | undefined;
-  /** The events that a mutation writes. */
+  /** The events that a mutation writes; none if it only queues a mail. */
   events?: readonly EventType[];
   /** The reasons of its own rules, in `domain/`. The tests compare each refusal that they get with these. */
   reasons?: readonly Reason[];

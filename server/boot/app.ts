@@ -19,6 +19,7 @@ import { allowOrigins } from '../http/origins.ts';
 import { resourceMetadata } from '../http/resourceMetadata.ts';
 import { restFacade } from '../http/rest.ts';
 import { rpcSurface } from '../http/rpc.ts';
+import { ssoLogout } from '../http/ssoLogout.ts';
 import { paymentWebhook } from '../http/webhook.ts';
 import type { Settings } from '../runtime/env.ts';
 import { ownAddress } from '../runtime/host.ts';
@@ -96,6 +97,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   await app.register(pages, options);
   await app.register(checkoutPage, { prefix: '/checkout', ...options });
   await app.register(paymentWebhook, { prefix: '/webhooks', ...options });
+  await app.register(ssoLogout, { prefix: '/sso/logout', ...options });
   await app.register(restFacade, { prefix: '/api', ...options });
   await app.register(rpcSurface, { prefix: '/trpc', ...options });
   await app.register(mcpSurface, { prefix: '/mcp', ...options });

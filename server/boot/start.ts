@@ -8,9 +8,11 @@ import { keepAddress } from '../database/embedded/dataDirectory.ts';
 import { writeAtStart } from '../database/embedded/fullDisk.ts';
 import { embeddedDirectory } from '../database/embedded/location.ts';
 import type { Opening } from '../database/embedded/opening.ts';
-import { remindersOf } from '../database/level.ts';
+import { mayHaveErased, remindersOf } from '../database/level.ts';
 import { migrate } from '../database/migrate.ts';
 import { addFirstUsers, type FirstAdmin, warnOfUsers } from '../database/seed/firstUsers.ts';
+import { applyFileIfDue } from '../domain/account/erasureFile.ts';
+import { endSessionsOfOthers } from '../domain/account/identity.ts';
 import { warnOfAge } from '../domain/account/keyWarning.ts';
 import { reencryptSecrets } from '../domain/account/reencrypt.ts';
 import { warnOfLostRights } from '../domain/event/webhookRight.ts';
@@ -22,7 +24,7 @@ import type { Announce } from '../runtime/log.ts';
 import { startFailure } from '../runtime/startFailure.ts';
 import { hasPort } from '../security/outgoing.ts';
 import { readOrCreateSecret, readStoredSecret } from '../security/storedSecret.ts';
-import { startWork } from './work.ts';
+import { startWorkWhenTold } from './work.ts';
 import type { Worker } from './workers/worker.ts';
 
 const LONGEST_DRAIN_MILLISECONDS = 10_000;
@@ -71,6 +73,7 @@ export async function start(
         onWait: (line) => logger.warn(line),
         onAdopted: (line) => logger.warn(line),
       });
+      await applyFileIfDue(database.db, settings, logger);
       for (const line of await remindersOf(database.db)) logger.warn(line);
       if (!database.isEmbedded) await warnOfUsers(database, settings, logger);
     }
@@ -78,7 +81,9 @@ export async function start(
       await writeAtStart(embeddedDirectory(settings.DATA_DIR), () => interruptAllRuns(database.db));
     }
     const added = database.isEmbedded ? await addFirstUsers(database, settings, announce) : undefined;
-    const running = await serve(settings, database, logger, early ?? (await buildIt()), worker);
+    const built = early ?? (await buildIt());
+    built.services.erasures.isDue = await mayHaveErased(database.db);
+    const running = await serve(settings, database, logger, built, announce, worker);
     const stop = async (isAlone?: boolean) => {
       await running.stop(isAlone);
       await tracing?.stop();
@@ -124,6 +129,7 @@ async function serve(
   database: Database,
   logger: FastifyBaseLogger,
   { app, services }: Awaited<ReturnType<typeof build>>,
+  announce: Announce,
   worker: Worker | undefined,
 ): Promise<Pick<RunningService, 'url' | 'stop'>> {
   const isFirst = worker?.isFirst ?? true;
@@ -141,6 +147,10 @@ async function serve(
   // With many users it continues while requests are served.
   await Promise.race([reencrypting, pause(2000, undefined, { ref: false })]);
 
+  if (isFirst)
+    await endSessionsOfOthers(database.db, services).catch((error) =>
+      logger.warn(error, 'Sessions of removed identity providers were not ended: the next start retries.'),
+    );
   const url = await listen(app, settings, worker);
   if (database.isEmbedded) await keepAddress(settings.DATA_DIR, url);
   const { API_KEYS_MAX_DAYS: keyMaxDays } = settings;
@@ -150,7 +160,7 @@ async function serve(
     warnOfLostRights(database.db, logger).catch((error) =>
       logger.warn(error, 'Webhooks without makers were not named.'),
     );
-  const stopWork = startWork(settings, services, logger);
+  const stopWork = startWorkWhenTold(settings, services, logger, { url, announce });
   return {
     url,
     stop: async (isAlone = false) => {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Failure, toFailure } from '../../shared/errors.ts';
+import { type Failure, toFailure, tooManyRequests } from '../../shared/errors.ts';
 import type { Reason } from '../../shared/reasons.ts';
 import type { Role } from '../../shared/user.ts';
 import { inputParser } from '../api/parser.ts';
@@ -75,6 +75,10 @@ export type Refused = { failure: Failure; error: unknown };
  * can't use up the user's rate limit. A caller who is remembered is identified by the statement of the call.
  */
 export async function admit(exchange: Exchange): Promise<void> {
+  if (exchange.services.erasures.isDue) {
+    await count(exchange);
+    throw restored();
+  }
   const credential = readCredential(exchange.token, exchange.services.tokens);
   refuseSpent(exchange, credential);
   exchange.caller = recallCaller(exchange, credential);
@@ -97,6 +101,13 @@ export async function admit(exchange: Exchange): Promise<void> {
   if (credential && !exchange.caller) await explainEndedKey(exchange, credential);
   openResponse(exchange);
 }
+
+const restored = () =>
+  tooManyRequests(
+    'This service was restored, and waits until its operator has told it who was erased.',
+    30,
+    'service_busy',
+  );
 
 /** The steps of each call of an admitted request, in their order. */
 export async function answer(exchange: Exchange, call: Call): Promise<Reply> {

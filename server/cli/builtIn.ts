@@ -1,11 +1,20 @@
 import { z } from 'zod';
 import { EventFollow } from '../../shared/event.ts';
+import { REQUIRED_UNLESS } from '../../shared/fields.ts';
 import { Authenticate } from '../../shared/user.ts';
 import type { BuiltIn } from './command.ts';
 import { SHORT } from './inputOptions.ts';
 import { PAGES } from './pagePath.ts';
 
 const file = (description: string) => z.object({ file: z.string().meta({ description }) });
+
+const told = {
+  erasures: z
+    .string()
+    .optional()
+    .meta({ description: 'The file of persons who were erased: they are erased again before anybody is served.' }),
+  without_erasures: z.boolean().optional().meta({ description: 'Nobody was erased since, so there is no such file.' }),
+};
 
 const templateFile = z.string().meta({ description: 'The template file, as in template.yaml.', [SHORT]: 'f' });
 
@@ -20,8 +29,17 @@ export const BUILT_IN: Record<string, BuiltIn> = {
     run: async (given) => (await import('./databaseState.ts')).fillDemo(given),
   },
   login: {
-    does: 'Sign in to a service, with a prompt for the password: commands with its --url then act as you.',
-    input: Authenticate.pick({ email: true }),
+    does: 'Sign in to a service, with a prompt for the password or in the browser: commands with its --url then act as you.',
+    explains:
+      'With --sso, prints an address of the identity provider and opens it in the browser, and waits for five minutes until you have signed in there.',
+    input: z.object({
+      email: Authenticate.shape.email
+        .optional()
+        .meta({ description: 'Your e-mail address.', example: 'member@demo.test', [REQUIRED_UNLESS]: { sso: true } }),
+      sso: z.boolean().optional().meta({ description: 'Sign in at an identity provider of the service instead.' }),
+      issuer: z.string().optional().meta({ description: 'With --sso: which one, if there are several.' }),
+    }),
+    operands: ['issuer'],
     common: ['url', 'recovery'],
     run: async (given) => (await import('./login.ts')).login(given),
   },
@@ -95,12 +113,13 @@ export const BUILT_IN: Record<string, BuiltIn> = {
   'database copy': {
     does: 'Copy the embedded database to a PostgreSQL server.',
     explains:
-      'Copies all rows of the embedded database in DATA_DIR, with their ids, to the PostgreSQL database of DATABASE_URL, which must be empty: its tables are created. All rows are copied, or none; the embedded database stays as it is. Stop the service first. Webhooks are paused in the copy, so that it calls nobody by itself.',
+      'Copies all rows of the embedded database in DATA_DIR, with their ids, to the PostgreSQL database of DATABASE_URL, which must be empty: its tables are created. All rows are copied, or none; the embedded database stays as it is. Stop the service first. Needs --erasures or --without-erasures. Webhooks are paused and mails held in the copy, so that it calls nobody by itself.',
     input: z.object({
       resume_webhooks: z
         .boolean()
         .optional()
         .meta({ description: 'The copy takes the place of the embedded database: its webhooks go on.' }),
+      ...told,
     }),
     run: async (given) => (await import('./databaseCopy.ts')).copyToServer(given),
   },
@@ -120,8 +139,8 @@ export const BUILT_IN: Record<string, BuiltIn> = {
   'database restore': {
     does: 'Restore the embedded database from a file.',
     explains:
-      'Restores a file of database backup into DATA_DIR, which must have no database yet. All of it is restored, or nothing. Webhooks are paused, until webhooks resume.',
-    input: file('The file that database backup wrote.'),
+      'Restores a file of database backup into DATA_DIR, which must have no database yet. All of it is restored, or nothing. Needs --erasures or --without-erasures. Webhooks are paused and mails held, until webhooks resume.',
+    input: file('The file that database backup wrote.').extend(told),
     run: async (given) => (await import('./databaseFile.ts')).restore(given),
   },
   'database finish-upgrade': {
@@ -135,6 +154,23 @@ export const BUILT_IN: Record<string, BuiltIn> = {
     explains:
       'The start notices by itself that a database was restored with pg_restore, database restore or database copy. It can not notice a snapshot of a disk, or copied files of a data directory. Run this before the first start on them: webhooks are paused, cursors of events from before are refused, and ids of events jump ahead. Stop the service first.',
     run: async (given) => (await import('./databaseState.ts')).markRestored(given),
+  },
+  'erasures list': {
+    does: 'Print who was erased, as the lines of a file of erasures.',
+    explains: 'Keep them with your backups, unless ERASURES_FILE does that. A line has ids and times, no names.',
+    run: async (given) => (await import('./erasures.ts')).listOf(given),
+  },
+  'erasures apply': {
+    does: 'Erase the persons of a file again, in a restored database.',
+    explains:
+      'A database that was restored or copied serves nobody until this command or erasures none, since it may have persons who were erased after the backup. A running service goes on within seconds. It can be repeated.',
+    input: z.object({ file: z.string().meta({ description: 'The file of erasures, as in erasures.jsonl.' }) }),
+    operands: ['file'],
+    run: async (given) => (await import('./erasures.ts')).applyFile(given),
+  },
+  'erasures none': {
+    does: 'Say that nobody was erased since a backup, so that a restored database is used.',
+    run: async (given) => (await import('./erasures.ts')).tellNone(given),
   },
   'webhooks resume': {
     does: 'Let webhooks go on that a restore or a copy has paused.',

@@ -11,12 +11,14 @@ import { startFailure } from '../runtime/startFailure.ts';
 import { readStoredSecret, STORED_SECRET } from '../security/storedSecret.ts';
 import { keyId } from '../security/tokens.ts';
 import type { Given, Outcome } from './command.ts';
+import { erasedAgain, erasuresOf, settleErasures } from './erasures.ts';
 import { withDatabase } from './onDatabase.ts';
 import { progressBar } from './terminal.ts';
 
 /** From `DATA_DIR` to `DATABASE_URL`: both are settings, since a URL with a password must not be an argument. */
 export async function copyToServer({ environment, terminal, input }: Given): Promise<Outcome> {
   const { resume_webhooks: keepsWebhooks = false } = (input ?? {}) as { resume_webhooks?: boolean };
+  const lines = await erasuresOf(input);
   if (!environment().DATABASE_URL) {
     throw startFailure('DATABASE_URL: must be set to the empty PostgreSQL database to copy to.');
   }
@@ -28,10 +30,15 @@ export async function copyToServer({ environment, terminal, input }: Given): Pro
         terminal.update(`${progressBar(done, total)} ${done} of ${counted(total, 'row')} (${table})`);
       const copied = copyDatabase(source, target, onProgress, { keepsWebhooks });
       const tables = await copied.finally(() => terminal.update(''));
+      const persons = await settleErasures(target, lines);
       const rows = Object.values(tables).reduce((sum, count) => sum + count, 0);
       const next = [...(await nextSteps(source, settings, secret)), ...(await remindersOf(target.db))];
       const done = `Copied ${counted(rows, 'row')} of ${counted(Object.keys(tables).length, 'table')}. All values were compared and are equal. The embedded database was not changed.`;
-      return { result: { rows, tables, next }, message: [done, ...next.map((step) => `- ${step}`)].join('\n') };
+      const erased = lines ? [erasedAgain(persons)] : [];
+      return {
+        result: { rows, tables, next },
+        message: [done, ...erased, ...next.map((step) => `- ${step}`)].join('\n'),
+      };
     } finally {
       await source.close();
     }

@@ -1,10 +1,12 @@
 import { resolve } from 'node:path';
 import { stopFirst } from '../database/embedded/dataDirectory.ts';
 import { restoreBackup, writeBackup } from '../database/transfer/backup.ts';
+import { addToFile, erasuresFileOf } from '../domain/account/erasureFile.ts';
 import { readSettings, type Settings } from '../runtime/env.ts';
 import { startFailure } from '../runtime/startFailure.ts';
 import { readStoredSecret } from '../security/storedSecret.ts';
 import type { Given, Outcome, ReadEnvironment } from './command.ts';
+import { erasedAgain, erasuresOf, settleErasures } from './erasures.ts';
 import { misuse } from './misuse.ts';
 
 const MEBIBYTE = 1024 * 1024;
@@ -21,10 +23,18 @@ export async function backup({ input, environment }: Given): Promise<Outcome> {
 
 export async function restore({ input, environment }: Given): Promise<Outcome> {
   const file = fileOf(input);
-  const { DATA_DIR, JWT_SECRET } = embeddedSettings(environment, 'pg_restore');
-  await restoreBackup(DATA_DIR, file);
+  const settings = embeddedSettings(environment, 'pg_restore');
+  const { DATA_DIR, JWT_SECRET } = settings;
+  const lines = await erasuresOf(input);
+  let persons = 0;
+  await restoreBackup(DATA_DIR, file, async (database) => {
+    persons = await settleErasures(database, lines);
+  });
+  // Also those who are not in this backup, for the next restore.
+  if (lines) await addToFile(erasuresFileOf(settings) as string, lines);
   const message = [
     `Restored ${file} into ${resolve(DATA_DIR)}.`,
+    ...(lines ? [erasedAgain(persons)] : []),
     ...(JWT_SECRET ? [] : ['If the service was started with JWT_SECRET, it needs the same one again.']),
     'If there are webhooks, they are paused until npx deckhand webhooks resume.',
   ];

@@ -11,14 +11,14 @@ import { isRollout } from './rollout.ts';
 import { isTemplateRun } from './templateRun.ts';
 
 /** The command is `login`. */
-const NO_COMMAND = 'auth.authenticate';
+const NO_COMMANDS = ['auth.authenticate', 'auth.startSso', 'auth.finishSso'];
 
 /** Every procedure is a command with the same input and checks: `users.signOut` is `users sign-out`. */
 export const DEFINITIONS: ReadonlyMap<string, Definition> = new Map([
   ...SHELLS.map((shell): [string, Definition] => [`completion ${shell}`, completionFor(shell)]),
   ...Object.entries(BUILT_IN),
   ...procedures
-    .filter(({ name }) => name !== NO_COMMAND)
+    .filter(({ name }) => !NO_COMMANDS.includes(name))
     .map((procedure): [string, Definition] => [commandName(procedure.name), definitionOf(procedure)]),
 ]);
 

@@ -1,5 +1,4 @@
 import { createClient, type DeckhandError, type SignedIn } from '../../client/client.ts';
-import type { Authenticate } from '../../shared/user.ts';
 import type { Given, Outcome } from './command.ts';
 import { keepLogin, readLogins } from './logins.ts';
 import { misuse } from './misuse.ts';
@@ -8,18 +7,17 @@ import { knownUrl } from './serviceUrl.ts';
 import { askSecret, type Terminal } from './terminal.ts';
 import { chosenUrl } from './url.ts';
 
-type Credentials = Pick<Authenticate, 'email' | 'password'>;
+type Input = { email?: string; sso?: boolean; issuer?: string };
 
-/** Signs in to a service and keeps the token. The earlier token is sent along, so that a remembered device needs no code. */
-export async function login({ input, chosen, environment, terminal }: Given): Promise<Outcome> {
+/** Signs in to a service and keeps the token. */
+export async function login(given: Given): Promise<Outcome> {
+  const { input, chosen, environment } = given;
   const url = chosenUrl({ chosen, environment });
   if (url === undefined) throw misuse('--url is missing.');
 
-  const { email } = input as Credentials;
-  const password = await askSecret(terminal, 'password', false);
-  const { [url]: earlier } = await readLogins(environment);
-  const token = earlier?.email.toLowerCase() === email.toLowerCase() ? earlier.token : undefined;
-  const user = await signIn(url, { email, password, token }, chosen.recovery === true, terminal).catch((error) => {
+  const { email = '', sso = false, issuer } = input as Input;
+  if (issuer !== undefined && !sso) throw misuse(`Add --sso to sign in at ${issuer}.`);
+  const user = await (sso ? signInBySso(url, issuer, given) : signInByPassword(url, email, given)).catch((error) => {
     throw withStartHint(error, url);
   });
   await keepLogin(environment, url, { email: user.email, token: user.token });
@@ -53,16 +51,27 @@ export async function logout({ chosen, environment }: Given): Promise<Outcome> {
   return { result: { url }, message: `Signed out of ${url}.` };
 }
 
+/** The earlier token is sent along, so that a remembered device needs no code. */
+async function signInByPassword(url: string, email: string, { environment, terminal, chosen }: Given) {
+  const password = await askSecret(terminal, 'password', false);
+  const { [url]: earlier } = await readLogins(environment);
+  const token = earlier?.email.toLowerCase() === email.toLowerCase() ? earlier.token : undefined;
+  const { auth } = createClient({ url });
+  return signIn((code) => auth.authenticate.mutate({ email, password, token, ...code }), chosen, terminal);
+}
+
+async function signInBySso(url: string, issuer: string | undefined, given: Given) {
+  const { startSsoLogin } = await import('./ssoLogin.ts');
+  return signIn(await startSsoLogin(url, issuer, given), given.chosen, given.terminal);
+}
+
 /** Asks for a code if the service does; on a terminal again while it is wrong. */
 async function signIn(
-  url: string,
-  sent: Credentials & { token: string | undefined },
-  is_recovery: boolean,
+  finish: (code: { code?: string; is_recovery?: boolean }) => Promise<SignedIn>,
+  { recovery: is_recovery = false }: Given['chosen'],
   terminal: Terminal,
 ): Promise<SignedIn> {
-  const client = createClient({ url });
-  const attempt = (code?: string) =>
-    client.auth.authenticate.mutate({ ...sent, ...(code !== undefined && { code, is_recovery }) });
+  const attempt = (code?: string) => finish(code === undefined ? {} : { code, is_recovery });
 
   for (let code: string | undefined; ; ) {
     try {

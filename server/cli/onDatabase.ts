@@ -102,9 +102,10 @@ export function callOnDatabase<Result>(
 
 /** The call itself says how to create them. */
 function ignoreMissingTables(error: { code?: string }): void {
-  if (error.code !== UNDEFINED_TABLE) throw error;
+  if (!UNDEFINED.includes(error.code ?? '')) throw error;
 }
-const UNDEFINED_TABLE = '42P01';
+/** A table or a column. */
+const UNDEFINED = ['42P01', '42703'];
 
 /** If there is no project at all, says how to create one. */
 async function missingProject(error: unknown, { db }: Database): Promise<Error | undefined> {

@@ -187,12 +187,16 @@ async function restore(db: Db, server: string, { keepsWebhooks = false } = {}): 
   );
   for (const table of TABLES_OF_LASTING_IDS) await jumpAhead(db, table);
   await begin(db, { server, transaction_offset });
-  const paused = keepsWebhooks ? sql`null` : sql`(select now() where exists (select from webhooks))`;
+  const paused = keepsWebhooks
+    ? sql`null`
+    : sql`(select now() where exists (select from webhooks) or exists (select from mails))`;
   await query(
     db,
     sql`
-      insert into database_state (id, level, webhooks_paused_at) values (1, ${sql.lit(LATEST_LEVEL)}, ${paused})
-      on conflict (id) do update set level = excluded.level, webhooks_paused_at = excluded.webhooks_paused_at`,
+      insert into database_state (id, level, webhooks_paused_at, erasures_due_at)
+      values (1, ${sql.lit(LATEST_LEVEL)}, ${paused}, (select now() where exists (select from users)))
+      on conflict (id) do update set level = excluded.level, webhooks_paused_at = excluded.webhooks_paused_at,
+        erasures_due_at = excluded.erasures_due_at`,
   );
   await countTimelines(db);
   const marked = await query(db, sql`select where ${isMarkedAsRestored}`);

@@ -9,8 +9,9 @@ import { type Db, query } from './query.ts';
  *
  * - Level 1: events of restored rows, of paused webhooks and of given proof, cursors that name the incarnation of the database.
  * - Level 2: releases, rollouts, and holds and pins of projects, which nodes of the version before would ignore.
+ * - Level 3: persons without a password, sessions of single sign-on, keys of identity rules, and erased persons.
  */
-export const LATEST_LEVEL = 2;
+export const LATEST_LEVEL = 3;
 
 /** It is no entity: a copied database has its own level. */
 export const STATE_TABLE = 'database_state';
@@ -36,27 +37,48 @@ export async function mustBeAtLevel(db: Db, level: number): Promise<void> {
   );
 }
 
-/** What the database says about itself. Webhooks are paused after a restore or a copy, until an operator resumes them. */
-export async function stateOf(db: Db): Promise<{ level: number; webhooks_paused_at: Date | null }> {
+/** What the database says about itself. Webhooks are paused and mails held after a restore or a copy, until an operator resumes them. */
+export async function stateOf(db: Db): Promise<DatabaseState> {
   const [state] = await query(
     db,
-    sql<{ level: number; webhooks_paused_at: Date | null }>`select level, webhooks_paused_at from database_state`,
+    sql<DatabaseState>`select level, webhooks_paused_at, erasures_due_at from database_state`,
   );
-  return state ?? { level: 0, webhooks_paused_at: null };
+  return state ?? { level: 0, webhooks_paused_at: null, erasures_due_at: null };
 }
+type DatabaseState = { level: number; webhooks_paused_at: Date | null; erasures_due_at: Date | null };
+
+/** Whether a restored database may have persons who were erased since: nobody is served until an operator has told it. */
+export const areErasuresDue = sql<boolean>`exists (select from database_state where erasures_due_at is not null)`;
+
+export async function mayHaveErased(db: Db): Promise<boolean> {
+  return (await query(db, sql`select where ${areErasuresDue}`)).length > 0;
+}
+
+/** All of them are erased here, too, or there are none. Returns whether it was due. */
+export async function endErasuresDue(db: Db): Promise<boolean> {
+  const ended = await query(
+    db,
+    sql`update database_state set erasures_due_at = null where erasures_due_at is not null returning id`,
+  );
+  return ended.length > 0;
+}
+
+export const ERASURES_DUE =
+  'This database was restored or copied, and may have persons who were erased since: no call is served. Run npx deckhand erasures apply FILE with the file of erasures or, if nobody was erased, npx deckhand erasures none.';
 
 /** What an operator still has to do, a sentence for each. */
 export async function remindersOf(db: Db): Promise<string[]> {
-  const { level, webhooks_paused_at: paused } = await stateOf(db);
+  const { level, webhooks_paused_at: paused, erasures_due_at: due } = await stateOf(db);
   return [
     ...(level < LATEST_LEVEL
       ? [
           `The upgrade is not finished: the database is at level ${level}, the latest is ${LATEST_LEVEL}. Once all nodes are of this version, run npx deckhand database finish-upgrade.`,
         ]
       : []),
+    ...(due ? [ERASURES_DUE] : []),
     ...(paused
       ? [
-          `Webhooks have been paused since ${paused.toISOString()}, when this database was restored or copied. If it takes the place of the other one, run npx deckhand webhooks resume.`,
+          `Webhooks have been paused since ${paused.toISOString()}, when this database was restored or copied, and mails are held. If it takes the place of the other one, run npx deckhand webhooks resume.`,
         ]
       : []),
   ];

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Database } from './connect.ts';
-import { type Db, oneRow, ping, query, SHORT_TIMEOUT } from './query.ts';
+import { areErasuresDue } from './level.ts';
+import { type Db, oneRow, query, SHORT_TIMEOUT, withShortTimeout } from './query.ts';
 
 /** The reasons why a node is not ready, with their texts. */
 export const UNREADY = {
@@ -9,6 +10,7 @@ export const UNREADY = {
   read_only: 'database read-only',
   tables_locked: 'tables locked',
   commits_waiting: 'commits wait for a standby',
+  erasures_due: 'restored: waits for npx deckhand erasures apply FILE, or erasures none',
 };
 
 /** Undefined if the node is ready. */
@@ -36,8 +38,10 @@ end $$`;
 /** Writes to the write-ahead log only, where nobody reads it. Its commit waits for synchronous standbys, as all do. */
 const WRITE = `${SHORT_TIMEOUT} select pg_logical_emit_message(true, 'deckhand', 'ready')`;
 
+const IS_DUE = withShortTimeout(sql<{ is_due: boolean }>`select ${areErasuresDue} as is_due`);
+
 /** `is_waiting`: such a commit of any node hangs, for one second or more. The next would hang on the server, too. */
-const STATE = `${SHORT_TIMEOUT} select current_setting('transaction_read_only') = 'on' as is_read_only,
+const STATE = `${SHORT_TIMEOUT} select exists (select from database_state where erasures_due_at is not null) as is_due, current_setting('transaction_read_only') = 'on' as is_read_only,
   exists (select from pg_stat_activity where wait_event = 'SyncRep' and query = $$${WRITE}$$
     and query_start < clock_timestamp() - interval '1 s') as is_waiting`;
 
@@ -52,14 +56,17 @@ export function makeReadiness({ db, isEmbedded }: Pick<Database, 'db' | 'isEmbed
   };
 }
 
-const checkEmbedded = (db: Db): Promise<Unready> => ping(db).then(() => undefined, toUnready);
+const checkEmbedded = (db: Db): Promise<Unready> =>
+  query(db, IS_DUE).then((state) => (oneRow(state).is_due ? { reason: 'erasures_due' } : undefined), toUnready);
 
 function makeServerCheck(db: Db): () => Promise<Unready> {
   const run = <Row>(statement: string) => query(db, sql.raw<Row>(statement));
   let nextTrial = 0;
 
   const findState = async (): Promise<Unready> => {
-    const { is_read_only, is_waiting } = oneRow(await run<{ is_read_only: boolean; is_waiting: boolean }>(STATE));
+    type State = Record<'is_due' | 'is_read_only' | 'is_waiting', boolean>;
+    const { is_due, is_read_only, is_waiting } = oneRow(await run<State>(STATE));
+    if (is_due) return { reason: 'erasures_due' };
     if (is_read_only) return { reason: 'read_only' };
     return is_waiting ? { reason: 'commits_waiting' } : undefined;
   };

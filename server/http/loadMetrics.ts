@@ -28,6 +28,12 @@ export function addLoad(registry: Registry, load: () => Load): void {
     'status',
     (now) => now.webhookDeliveries,
   );
+  counter(
+    'deckhand_mails_total',
+    'Mails by how an attempt ended: sent, retried later, failed for good, dropped without a recipient.',
+    'outcome',
+    (now) => now.mails,
+  );
   const { connections, isRedisReachable } = load();
   if (isRedisReachable !== undefined) {
     gauge(

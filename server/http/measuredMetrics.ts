@@ -2,6 +2,7 @@ import { Gauge, type Registry } from 'prom-client';
 import type { Db } from '../database/query.ts';
 import { eventDelaySeconds } from '../domain/event/feed.ts';
 import { measureBacklog } from '../domain/event/webhookBacklog.ts';
+import { measureMails } from '../domain/mail/mailQueue.ts';
 import { measureRollouts } from '../domain/template/rolloutReport.ts';
 
 type Values<Label extends string> = [value: number, labels: Partial<Record<Label, string>>][];
@@ -78,6 +79,17 @@ export function addRolloutMetrics(registry: Registry, db: Db): void {
     [],
     async () => [[(await measured()).idleSeconds, {}]],
   );
+}
+
+/** Mails that wait, and for how long. */
+export function addMailMetrics(registry: Registry, db: Db): void {
+  const measured = kept(() => measureMails(db));
+  const byKind = (name: string, help: string, field: 'mails' | 'oldestSeconds') =>
+    addMeasured(registry, name, help, ['kind'], async () =>
+      (await measured()).map(({ kind, [field]: value }) => [value, { kind }]),
+    );
+  byKind('deckhand_mails_waiting', 'Mails that are not sent yet.', 'mails');
+  byKind('deckhand_mail_oldest_seconds', 'The age of the oldest mail that is not sent yet.', 'oldestSeconds');
 }
 
 /** Measures at most once in a while. */

@@ -12,7 +12,7 @@ import { addDatabaseState } from './databaseMetrics.ts';
 import { announceDeprecations } from './deprecation.ts';
 import { limitAddress } from './limitRequests.ts';
 import { addLoad } from './loadMetrics.ts';
-import { addEventMetrics, addRolloutMetrics } from './measuredMetrics.ts';
+import { addEventMetrics, addMailMetrics, addRolloutMetrics } from './measuredMetrics.ts';
 import { countRequests } from './observe.ts';
 import { addReplicas } from './replicaMetrics.ts';
 
@@ -26,6 +26,7 @@ export async function metrics(scope: FastifyInstance, services: Services): Promi
   addReadiness(registry, readiness);
   addEventMetrics(registry, database.db);
   addRolloutMetrics(registry, database.db);
+  addMailMetrics(registry, database.db);
   addDatabaseState(registry, database.db);
   addEndingKeys(registry, database.db, keyMaxDays);
   if (replicas) addReplicas(registry, replicas);

@@ -25,15 +25,15 @@ const LIMITS = [
   { bits: 48, forAccount: 40, forAll: 1000 },
 ] as const;
 
-export function makeAttemptLimit(makeCounter: MakeCounter): AttemptLimit {
+export function makeAttemptLimit(makeCounter: MakeCounter, name = 'guess'): AttemptLimit {
   const counters = LIMITS.flatMap(({ bits, forAccount, forAll }) => [
     {
       bits,
       limit: forAccount,
-      counter: makeCounter(`guess-account-${bits}`, forAccount, WINDOW_SECONDS),
+      counter: makeCounter(`${name}-account-${bits}`, forAccount, WINDOW_SECONDS),
       keyOf: ofAccount,
     },
-    { bits, limit: forAll, counter: makeCounter(`guess-network-${bits}`, forAll, WINDOW_SECONDS), keyOf: ofAll },
+    { bits, limit: forAll, counter: makeCounter(`${name}-network-${bits}`, forAll, WINDOW_SECONDS), keyOf: ofAll },
   ]);
   const countersFor = ({ email, address }: Attempt) =>
     counters

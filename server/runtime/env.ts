@@ -1,8 +1,9 @@
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import { hasClearHosts, parseDatabaseUrl, TARGETS, targetOf } from './databaseUrl.ts';
-import { isWildcard } from './host.ts';
+import { isLoopback, isWildcard } from './host.ts';
 import { nearestName } from './nearestName.ts';
+import { ssoIssuers } from './ssoIssuers.ts';
 import { startFailure } from './startFailure.ts';
 
 export type Settings = z.output<typeof Settings>;
@@ -59,6 +60,14 @@ function isOrigin(value: string): boolean {
 
 /** A name, an IPv4 address, or an IPv6 address in brackets. */
 const HOST_AND_PORT = /^(\[[\da-f:.]+\]|[a-z\d]([a-z\d._-]*[a-z\d])?)(:\d{1,5})?$/;
+
+const hostList = z
+  .string()
+  .transform((value) => value.split(',').map((host) => host.trim().toLowerCase()))
+  .refine((hosts) => hosts.every((host) => HOST_AND_PORT.test(host)), {
+    error: 'must be names of hosts such as crm.internal or crm.internal:8080, separated by commas',
+  })
+  .default([]);
 
 const wholeNumber = (least: number, most: number) =>
   z
@@ -149,6 +158,7 @@ const Fields = z.object({
     .default('on')
     .transform((value) => value === 'on'),
   DATA_DIR: notBlank.default('./data'),
+  ERASURES_FILE: notBlank.optional(),
   DEMO_DATA: z
     .enum(['on', 'off'], { error: 'must be on or off' })
     .transform((value) => value === 'on')
@@ -176,6 +186,14 @@ const Fields = z.object({
     .refine(isPlainAddress, { error: 'must have no user, no ? and no #' })
     .transform((value) => value.replace(/\/+$/, ''))
     .optional(),
+  SMTP_URL: url(/^smtps?$/, 'smtps://user:password@mail.example.com').optional(),
+  MAIL_FROM: z
+    .string()
+    .regex(/^[^\r\n<>]*<?[^\s<>@]+@[^\s<>@]+>?$/, {
+      error: 'must be an address such as Deckhand <deckhand@example.com>',
+    })
+    .optional(),
+  SSO_ISSUERS: ssoIssuers.default([]),
   METRICS_TOKEN: z
     .string()
     .regex(/^[\x21-\x7e]{16,}$/, { error: 'must be at least 16 characters, without spaces' })
@@ -212,13 +230,8 @@ const Fields = z.object({
     .enum(['on', 'off'], { error: 'must be on or off' })
     .default('on')
     .transform((value) => value === 'on'),
-  WEBHOOK_ALLOWED_HOSTS: z
-    .string()
-    .transform((value) => value.split(',').map((host) => host.trim().toLowerCase()))
-    .refine((hosts) => hosts.every((host) => HOST_AND_PORT.test(host)), {
-      error: 'must be names of hosts such as crm.internal or crm.internal:8080, separated by commas',
-    })
-    .default([]),
+  WEBHOOK_ALLOWED_HOSTS: hostList,
+  IDENTITY_ALLOWED_HOSTS: hostList,
   STOP_PAUSE_SECONDS: wholeNumber(0, 300).default(0),
   WORKERS: workers.prefault('1'),
   LOG_LEVEL: z
@@ -256,6 +269,27 @@ const Settings = Fields.refine((settings) => settings.DATABASE_URL === undefined
     path: ['PUBLIC_URL'],
     error: 'must be set when HOST is a wildcard: the payment provider sends people back to it',
   })
+  .refine(({ SMTP_URL, MAIL_FROM }) => (SMTP_URL === undefined) === (MAIL_FROM === undefined), {
+    when,
+    path: ['MAIL_FROM'],
+    error: 'must be set together with SMTP_URL',
+  })
+  .refine(({ HOST, PUBLIC_URL, SMTP_URL }) => PUBLIC_URL || !SMTP_URL || !isWildcard(HOST), {
+    when,
+    path: ['PUBLIC_URL'],
+    error: 'must be set when HOST is a wildcard: links in mails lead there',
+  })
+  .refine(({ HOST, PUBLIC_URL, SSO_ISSUERS }) => PUBLIC_URL || !SSO_ISSUERS?.length || isLoopback(HOST), {
+    when,
+    path: ['PUBLIC_URL'],
+    error: 'must be set for SSO_ISSUERS: identity providers send people back to it',
+  })
+  .refine(
+    // An invalid one is still its text.
+    ({ SSO_ISSUERS: all, TOKEN_LIFETIME_HOURS: most }) =>
+      !Array.isArray(all) || all.every(({ session_hours = 1 }) => session_hours <= most),
+    { when, path: ['SSO_ISSUERS'], error: 'session_hours must not be more than TOKEN_LIFETIME_HOURS' },
+  )
   .refine(({ DATABASE_URL, DATABASE_REPLICA_URLS }) => DATABASE_URL || !DATABASE_REPLICA_URLS?.length, {
     when,
     path: ['DATABASE_REPLICA_URLS'],

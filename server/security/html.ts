@@ -1,6 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { CONTROL_CHARACTER } from '../../shared/fields.ts';
 
+export const escapeHtml = (text: string) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+
 /** Parsing deeper HTML takes seconds; nobody writes it by hand. */
 const DEEPEST_HTML = 100;
 

@@ -108,7 +108,7 @@ export function addressProblem(address: string, allowedHosts: readonly string[])
   return isIP(literal) !== 0 && !isPublicAddress(literal) ? 'must be on the internet' : undefined;
 }
 
-function isAllowedHost({ hostname, port, protocol }: URL, allowedHosts: readonly string[]): boolean {
+export function isAllowedHost({ hostname, port, protocol }: URL, allowedHosts: readonly string[]): boolean {
   const called = `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`;
   return allowedHosts.some((host) => (hasPort(host) ? host : `${host}:443`) === called);
 }
@@ -121,7 +121,7 @@ type Answer = { status: number; bodyEnded?: Promise<void> };
 class NotPublic extends Error {}
 
 /** Finds the addresses of a name once, and gives them to the connection only if all of them may be called. */
-function lookupWith(findAddresses: FindAddresses, options: Parameters<FindAddresses>[1]): LookupFunction {
+export function lookupWith(findAddresses: FindAddresses, options: Parameters<FindAddresses>[1]): LookupFunction {
   return (hostname, { all }, callback) => {
     const use = (found: string[]) => {
       const [first] = found;

@@ -1,3 +1,7 @@
+import { escapeHtml } from '../security/html.ts';
+
+export { escapeHtml };
+
 export const HTML = 'text/html; charset=utf-8';
 
 type Additions = {
@@ -32,5 +36,3 @@ ${body}
 </html>
 `;
 }
-
-export const escapeHtml = (text: string) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);

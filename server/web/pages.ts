@@ -6,6 +6,7 @@ import { notFound } from '../../shared/errors.ts';
 import { FILE_SCHEMA_NAME, templateFileSchema } from '../../shared/templateFile.ts';
 import type { Services } from '../api/services.ts';
 import { makeDemoUsers } from '../database/seed/demoUsers.ts';
+import { loopbackPortOf, SSO_CALLBACK } from '../domain/account/sso.ts';
 import { limitAddresses } from '../http/limitRequests.ts';
 import { refuseUnknownPaths } from '../http/unknownRoute.ts';
 import { appPage } from './appPage.ts';
@@ -34,7 +35,12 @@ const ADDRESSES: Record<string, string[]> = {
 };
 
 /** What the app shows at its addresses is decided in the browser: `app/address.ts`. */
-const APP_ADDRESSES = ['/', ...['/projects', '/account', '/admin'].flatMap((path) => [path, `${path}/*`])];
+const APP_ADDRESSES = [
+  '/',
+  ...['/projects', '/account', '/admin'].flatMap((path) => [path, `${path}/*`]),
+  // The links in mails.
+  ...['/reset-password', '/invitation', '/confirm-address'],
+];
 
 /** The app, the API page, the guides, the OpenAPI document and the schema of template files. Unknown paths get their 404 here, too. */
 export async function pages(scope: FastifyInstance, { database, publicUrl, rateLimit }: Services): Promise<void> {
@@ -52,6 +58,14 @@ export async function pages(scope: FastifyInstance, { database, publicUrl, rateL
   for (const { address, make } of builtFiles(build)) serve(address, make);
   const app = madeOnce(async () => fixedContent(HTML, appPage(build)));
   for (const address of APP_ADDRESSES) serve(address, app);
+  scope.get(SSO_CALLBACK, async (request, reply) => {
+    const sent = new URL(request.url, 'http://page').searchParams;
+    const port = await loopbackPortOf(database.db, sent.get('state') ?? '');
+    reply.header('Referrer-Policy', 'no-referrer');
+    if (port === undefined) return sendFixed(request, reply, await app());
+    // A command waits there, on the machine of the person.
+    return reply.header('Cache-Control', 'no-store').redirect(`http://127.0.0.1:${port}/callback?${sent}`, 302);
+  });
   for (const { address, make } of guidePages(() => publicUrl ?? scope.ownOrigin)) serve(address, make);
 
   const writeDocument = async () => {

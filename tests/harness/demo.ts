@@ -6,10 +6,12 @@ import { migratedArchive } from './process.ts';
 import { givenService } from './service.ts';
 
 /** A service on new demo data, in memory. */
-export async function givenDemoService(): Promise<{ url: string; db: Database['db']; close: () => Promise<void> }> {
+export async function givenDemoService(
+  more: Record<string, string> = {},
+): Promise<{ url: string; db: Database['db']; close: () => Promise<void> }> {
   const database = await connect(readSettings({ DATA_DIR: IN_MEMORY + (await migratedArchive()) }));
   await fillWithDemoData(database);
-  const { url, app } = await givenService({}, { database });
+  const { url, app } = await givenService(more, { database });
   const close = async () => {
     await app.close();
     await database.close();

@@ -29,13 +29,15 @@ const RUN_ELSEWHERE: Record<string, string> = {
   'npm ci && npm start': 'the service below is started as `npm start` does',
   'npm ci && npm test': 'this is the test',
   'WEBHOOK_ALLOWED_HOSTS=127.0.0.1:8080 npm start': 'the service below has this setting',
+  "SMTP_URL='smtps://deckhand:the-password@mail.example.com' MAIL_FROM='Deckhand <deckhand@example.com>' npm start":
+    'the tests of mails start a service with these settings',
   'WEBHOOK_ALLOWED_HOSTS=crm.internal:8080,reports.internal': 'a setting of the service, not a command',
   [`npm install ./deckhand-client-${packageJson.version}.tgz`]: 'the test of the package installs it',
   [`npm install --save-dev ./deckhand-client-${packageJson.version}.tgz ./deckhand-${packageJson.version}.tgz`]:
     'the test of the test kit unpacks them',
   'claude mcp add --transport http deckhand http://127.0.0.1:3000/mcp --header "Authorization: Bearer $DECKHAND_KEY"':
     'the test of the official client connects in the same way',
-  'npx deckhand database copy --resume-webhooks': 'the test of the copy runs it',
+  'npx deckhand database copy --resume-webhooks --without-erasures': 'the test of the copy runs it',
   'npx deckhand database finish-upgrade': 'the test of levels runs it',
   'pg_dump --format=custom --file=deckhand.dump': 'the test of pg_dump runs it',
   'createdb deckhand_restored\npg_restore --dbname=deckhand_restored --no-owner --no-privileges --single-transaction deckhand.dump':

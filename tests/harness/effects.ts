@@ -16,11 +16,17 @@ const WITHOUT_EVENTS: Record<string, string> = {
   idempotency_keys: 'the stored response of a call',
   idempotency_usage: 'how many of these a user has',
   sessions: 'session.*, sessions.ended and user.updated name their user',
+  sso_flows: 'sign-ins that are under way',
   recovery_codes: 'recovery_codes.renewed and second_factor.* name their user',
+  exports: 'export.started names their user',
+  export_parts: 'what an export has found',
+  erasures: 'user.erased names their user',
   checkouts: 'the subscription of its event names them',
   template_runs: 'template.started names the run, which then counts its progress',
   template_outcomes: 'template.applied names their run',
   template_rows: 'contents of releases, which release.published names',
+  mails: 'about what an event says, which names their user, their invitation or the mail',
+  mail_links: 'the same',
   webhook_deliveries: 'attempts, which webhooks.deliveries lists',
 };
 
@@ -41,6 +47,7 @@ const SUBJECTS: Record<string, string> = {
   master_card: 'cards',
   key: 'api_keys',
   template: 'boards',
+  identity: 'identities',
 };
 const tableOf = (noun: string) => SUBJECTS[noun] ?? `${noun}s`;
 

@@ -61,7 +61,10 @@ export function comparisonOf(own: (path: string) => string, packed: (path: strin
 }
 
 /** The scopes come from the procedures: any text in the types of the service, choices in the printed ones. */
-const WITH_CHOICES_OF_RUN_TIME = new Set(['keys.create', 'keys.rotateSelf']);
+const WITH_CHOICES_OF_RUN_TIME = new Set([
+  ...['keys.create', 'keys.rotateSelf'],
+  ...['identityRules.create', 'identityRules.update'],
+]);
 
 const SAME_TYPES = `
 type Fits<One, Other, Name> = Parts<One> extends Parts<Other> ? Name : never;

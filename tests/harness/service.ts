@@ -77,6 +77,8 @@ export async function givenService(
   const app = await buildApp({
     ...(await openServices(settings, others.database ?? (await testDatabase()), TEST_SECRET, logger)),
     tokens,
+    // Mails are queued; no test service sends them.
+    sendsMail: true,
     ...others,
     logger,
     trustProxy: settings.TRUST_PROXY,

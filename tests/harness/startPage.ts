@@ -115,7 +115,7 @@ export async function addCard(page: Page, group: string, title: string) {
 }
 
 /** Waits until the page says this about a change, or about its failure. */
-export const untilTold = (page: Page, text: string) =>
+export const untilTold = (page: Page, text: string | RegExp) =>
   page.locator('.messages').getByText(text, { exact: true }).waitFor();
 export const untilMoved = (page: Page, title: string, group: string, place: string) =>
   untilTold(page, `Moved “${title}” to ${group}, place ${place}.`);

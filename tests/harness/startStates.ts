@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Procedure } from '../../server/api/procedures.ts';
 import type { Given } from '../../server/contract/input.ts';
+import { query } from '../../server/database/query.ts';
 import type { Access } from '../../server/domain/access/access.ts';
 import { feedComplete } from './events.ts';
+import { givenFixedIssuer, givenRule } from './issuer.ts';
 import {
   givenBoard,
   givenCard,
@@ -11,6 +13,7 @@ import {
   givenGroup,
   givenInvitation,
   givenKey,
+  givenLink,
   givenMasterBoard,
   givenMember,
   givenProduct,
@@ -27,6 +30,7 @@ import {
   PASSWORD,
   type TestProject,
   type TestUser,
+  testDb,
   type World,
 } from './world.ts';
 
@@ -103,6 +107,9 @@ const deleted = ({ make, ...target }: Target): Target => ({
   isDeletable: false,
 });
 
+const failedMail = provided(() =>
+  insert('mails', { kind: 'invitation', email: 'new@example.com', state: 'failed', failures: 9, error: 'No answer.' }),
+);
 const run = provided(async () => insert('template_runs', { kind: 'sync', board_id: (await givenMasterBoard()).board }));
 /** A release of a master board that the project has access to, with a copy of each row in the project. */
 const release = provided(async (place) => (await givenRelease(place)).release);
@@ -144,6 +151,7 @@ const platform = provided(async () => (await givenProject()).platform_id);
 const project = provided(async () => (await givenProject()).id);
 const namedProject: Target = { make: async ({ project }) => project.id, owner: 'platform', isDeletable: false };
 const user = provided(async () => (await givenUser()).id);
+const deactivatedUser = provided(async () => (await givenUser({ is_active: false })).id);
 const member = async ({ project }: Place) => (await givenUser({ project })).id;
 const theme = inPlatform(({ project }) => givenTheme(project));
 const version = inPlatform(({ project }) => givenThemeVersion(project));
@@ -171,17 +179,54 @@ const tourEvent = async ({ project }: Place) => {
 
 const ofAuthor = (make: Make): Target => ({ make, owner: 'author', isDeletable: false });
 const ownInvitation = ofAuthor(async ({ author }) => givenInvitation(await givenProject(), author));
+/** The last one can't be erased. */
+const superadmin = provided(async () => (await givenUser({ superadmin: true })).id);
+/** Of every user, since a call names none. */
+const exported = provided(async () => {
+  await query(
+    await testDb(),
+    sql`with made as (insert into exports (user_id, state) select id, 'ready' from users returning id)
+      insert into export_parts select id, 1, '[]' from made`,
+  );
+  return 1;
+});
 const furtherProject = ofAuthor(async ({ author }) => {
   const further = await givenProject();
   await givenMember(author, further, 'member');
   return further.id;
 });
 
+const identity: Target = {
+  ...ofAuthor(({ author: { id: user_id } }) =>
+    insert('identities', { user_id, issuer: 'https://id.example', subject: randomUUID() }),
+  ),
+  foreign: 404,
+};
 const serviceKey: Target = {
   make: async () => (await givenKey(await givenServiceAccount())).id,
   owner: 'superadmins',
   isDeletable: false,
 };
+
+const issuer = provided(async () => {
+  const { id } = await givenFixedIssuer();
+  await givenRule(id);
+  return id;
+});
+/** With a credential that has not ended. */
+const rule = provided(async ({ project }) => {
+  const user = await givenServiceAccount({ project });
+  const id = await givenRule((await givenFixedIssuer()).id, { user_id: user.id });
+  await givenKey(user, { rule_id: id, expires_at: new Date(Date.now() + 900_000) });
+  return id;
+});
+const serviceAccount = async ({ project }: Place) => (await givenServiceAccount({ project })).id;
+const identityToken = async () => {
+  const { id, sign } = await givenFixedIssuer();
+  await givenRule(id);
+  return sign();
+};
+const newIssuer = () => `https://${randomUUID()}.example`;
 
 const author = (place: Place) => place.author.id;
 const projectOfCall = ({ project }: Place) => project.id;
@@ -192,6 +237,22 @@ const url = 'https://example.com/deckhand';
 const newIdentifier = () => randomUUID();
 const inAMonth = () => new Date(Date.now() + 30 * 86_400_000).toISOString();
 const newEmail = () => `${randomUUID()}@example.test`;
+
+const resetLink = async () => {
+  const { id: user_id, email } = await givenUser();
+  return givenLink({ kind: 'password_reset', email, user_id });
+};
+const addressLink = ofAuthor(({ author }) =>
+  givenLink({ kind: 'address_confirmation', email: newEmail(), user_id: author.id }),
+);
+const invitationLink = async () => {
+  const email = newEmail();
+  return givenLink({
+    kind: 'invitation',
+    email,
+    invitation_id: await givenInvitation(await givenProject(), { email }),
+  });
+};
 
 /** The file of a master board that does not exist yet. */
 const newTemplate = {
@@ -215,20 +276,36 @@ type Row = {
 
 /** The start state of every procedure: a new one needs a row here for the suites over all procedures. */
 const rows: Record<string, Row> = {
+  'auth.listIssuers': { access: 'anyone' },
+  'auth.startSso': { access: 'anyone', success: 400 },
+  'auth.finishSso': { access: 'anyone', success: 400 },
   'auth.authenticate': { access: 'anyone', input: { email, password } },
+  'auth.exchange': { access: 'anyone', input: { token: identityToken, rule_id: null } },
   'account.whoAmI': { access: 'signedIn' },
   'account.signOut': { access: 'signedIn', endsSession: true },
   'account.signOutEverywhere': { access: 'signedIn', endsSession: true },
   'account.changePassword': { access: 'signedIn', input: { password, new_password: password }, endsSession: true },
   'account.prove': { access: 'signedIn', input: { password, code: null } },
   'account.setDefaultProject': { access: 'signedIn', input: { project_id: namedProject } },
+  'account.listIdentities': { access: 'signedIn' },
+  'account.unlinkIdentity': { access: 'signedIn', input: { id: identity } },
   'account.listInvitations': { access: 'signedIn' },
-  'account.acceptInvitation': { access: 'signedIn', input: { id: ownInvitation } },
+  'account.acceptInvitation': { access: 'signedIn', input: { id: ownInvitation, secret: null } },
   'account.declineInvitation': { access: 'signedIn', input: { id: ownInvitation } },
   'account.startSecondFactor': { access: 'signedIn', input: { password } },
   'account.confirmSecondFactor': { access: 'signedIn', input: { code: '123456' }, success: 400 },
   'account.dropSecondFactor': { access: 'signedIn', input: { password, code: '123456' }, success: 400 },
+  'account.startExport': { access: 'signedIn' },
+  'account.getExport': { access: 'signedIn', input: { part: 1 }, beside: exported },
+  'account.erase': { access: 'signedIn', beside: superadmin, endsSession: true },
   'account.renewRecoveryCodes': { access: 'signedIn', input: { password, code: '123456' }, success: 400 },
+  'account.requestPasswordReset': { access: 'anyone', input: { email: newEmail } },
+  'account.resetPassword': { access: 'anyone', input: { secret: resetLink, new_password: password } },
+  'account.changeAddress': { access: 'signedIn', input: { email: newEmail } },
+  'account.requestConfirmation': { access: 'signedIn' },
+  'account.confirmAddress': { access: 'signedIn', input: { secret: addressLink }, missing: 422 },
+  'account.showInvitation': { access: 'anyone', input: { secret: invitationLink } },
+  'account.signUp': { access: 'anyone', input: { secret: invitationLink, password }, success: 201 },
   'projects.listOwn': { access: 'signedIn' },
   'boards.get': { access: 'viewer', input: { id: board } },
   'boards.list': { access: 'viewer', beside: board },
@@ -390,7 +467,10 @@ const rows: Record<string, Row> = {
   },
   'users.list': { access: 'superadmin' },
   'users.signOut': { access: 'superadmin', input: { id: user } },
+  'users.erase': { access: 'superadmin', input: { id: user } },
   'users.dropSecondFactor': { access: 'superadmin', input: { id: user } },
+  'users.deactivate': { access: 'superadmin', input: { id: user } },
+  'users.activate': { access: 'superadmin', input: { id: deactivatedUser } },
   'members.invite': {
     access: 'ownerOrSuperadmin',
     input: { project_id: namedProject, email: newEmail },
@@ -403,6 +483,8 @@ const rows: Record<string, Row> = {
   'members.set': { access: 'ownerOrSuperadmin', input: { project_id: namedProject, user_id: member } },
   'members.remove': { access: 'ownerOrSuperadmin', input: { project_id: namedProject, user_id: member } },
   'members.list': { access: 'viewer', input: { project_id: namedProject } },
+  'mails.list': { access: 'superadmin', beside: failedMail },
+  'mails.retry': { access: 'superadmin', input: { id: failedMail } },
   'webhooks.create': { access: 'ownerOrSuperadmin', input: { project_id: namedProject, url }, success: 201 },
   'webhooks.list': { access: 'ownerOrSuperadmin', input: { project_id: namedProject } },
   'webhooks.update': { access: 'ownerOrSuperadmin', input: { id: webhook, url } },
@@ -413,6 +495,25 @@ const rows: Record<string, Row> = {
   'webhooks.resend': { access: 'ownerOrSuperadmin', input: { id: webhook, event_id: event } },
   'webhooks.skip': { access: 'ownerOrSuperadmin', input: { id: webhookForTours, event_id: tourEvent } },
   'webhooks.sendTest': { access: 'ownerOrSuperadmin', input: { id: webhook } },
+  'identityIssuers.create': {
+    access: 'superadmin',
+    input: { issuer: newIssuer, jwks_uri: null, jwks: null },
+    success: 201,
+  },
+  'identityIssuers.list': { access: 'superadmin', beside: issuer },
+  'identityIssuers.delete': { access: 'superadmin', input: { id: issuer } },
+  'identityRules.create': {
+    access: 'superadmin',
+    input: { issuer_id: issuer, user_id: serviceAccount, project_id: projectOfCall, scopes: ['cards:read'] },
+    missing: 422,
+    success: 201,
+  },
+  'identityRules.list': { access: 'superadmin', beside: rule },
+  'identityRules.update': {
+    access: 'superadmin',
+    input: { id: rule, user_id: serviceAccount, project_id: projectOfCall, scopes: ['cards:read'] },
+  },
+  'identityRules.delete': { access: 'superadmin', input: { id: rule } },
   'keys.create': {
     access: 'signedIn',
     input: { project_id: null, user_id: null, expires_at: '2099-01-01' },

@@ -4,6 +4,7 @@ import { procedures } from '../../server/api/procedures.ts';
 import { type Db, insertRows, query } from '../../server/database/query.ts';
 import type { NewRow, TableName } from '../../server/database/tables.ts';
 import { scopesFor } from '../../server/domain/access/scopes.ts';
+import { addLink } from '../../server/domain/mail/link.ts';
 import { hashKeySecret, makeKeySecret } from '../../server/security/apiKeys.ts';
 import type { Role } from '../../shared/user.ts';
 import { makeCaller, type TestCaller } from './caller.ts';
@@ -137,6 +138,11 @@ export async function givenToken(user: TestUser, state: SessionState = {}): Prom
 
 export const givenInvitation = (project: TestProject, { email }: { email: string }, state: object = {}) =>
   insert('invitations', { project_id: project.id, email, role: 'member', ...state });
+
+/** The secret of the link in a mail that was sent. */
+export async function givenLink(mail: NewRow<'mails'>, validSeconds = 1800): Promise<string> {
+  return addLink(await testDb(), await insert('mails', { state: 'sent', ...mail }), validSeconds);
+}
 
 /** Before all events. */
 export const givenWebhook = (project: TestProject, state: object = {}) =>

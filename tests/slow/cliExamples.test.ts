@@ -1,7 +1,9 @@
+import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { DEFINITIONS } from '../../server/cli/definitions.ts';
 import { EXAMPLE_URL } from '../../server/cli/example.ts';
 import { runCommandLine } from '../../server/cli/run.ts';
+import { query } from '../../server/database/query.ts';
 import { givenDemoService } from '../harness/demo.ts';
 import { givenDirectory } from '../harness/process.ts';
 import { givenTerminal } from '../harness/terminal.ts';
@@ -12,9 +14,14 @@ import { givenTerminal } from '../harness/terminal.ts';
 const AFTER_OTHERS = {
   'account accept-invitation': 'There is no such invitation.',
   'account decline-invitation': 'There is no such invitation.',
+  'account confirm-address': 'This link was used, has expired, or is incomplete. Ask for another one.',
+  'account unlink-identity': 'You have not linked such an identity.',
   'account confirm-second-factor': 'code is wrong: check the clock of the device.',
   'account drop-second-factor': 'No second factor is enabled.',
   'account renew-recovery-codes': 'No second factor is enabled.',
+  'identity-rules create': 'user_id is not a service account.',
+  'identity-rules update': 'There is no such identity rule.',
+  'identity-rules delete': 'There is no such identity rule.',
   // Its neighbour has approved the version.
   'themes reject-version': 'Only a pending version can be rejected.',
   // Their group and card were deleted by their own examples.
@@ -32,15 +39,18 @@ const AFTER_OTHERS = {
 const ENDLESS = 'events follow';
 
 /** They end a session or a membership that others need. */
-const LAST = /^(account (sign-out.*|change-password)|users (sign-out|update)|members (leave|remove))$/;
+const LAST =
+  /^(account (sign-out.*|change-password|erase)|users (sign-out|update|deactivate|activate)|members (leave|remove))$/;
 
 /** Children are deleted before their parents, and restored after them. */
 function rankOf(name: string): number {
-  if (LAST.test(name)) return name === 'account change-password' ? 4 : 3;
+  // Their role is still to be taken from them.
+  if (name === 'users erase') return 3.5;
+  if (LAST.test(name)) return ['account change-password', 'account erase'].indexOf(name) + 4;
   return name.endsWith(' restore') ? 2 : name.endsWith(' delete') ? 1 : 0;
 }
 const withExample = [...DEFINITIONS.keys()].filter((name) => name !== ENDLESS && DEFINITIONS.get(name)?.example?.());
-const inOrder = [0, 1, 2, 3, 4].flatMap((rank) => {
+const inOrder = [0, 1, 2, 3, 3.5, 4, 5].flatMap((rank) => {
   const names = withExample.filter((name) => rankOf(name) === rank);
   return rank === 1 ? names.reverse() : names;
 });
@@ -63,12 +73,17 @@ it('the example of each command runs as it is, after the login above it', async 
     return runCommandLine(toService, () => ({ HOME }), terminal);
   };
 
+  const mail = sql`insert into mails (id, kind, email, state) values (1, 'invitation', 'new@example.com', 'failed')`;
+  await query(service.db, mail);
+  await query(service.db, sql`select setval(pg_get_serial_sequence('mails', 'id'), 1)`);
   const refused: Record<string, string> = {};
   let loggedIn = '';
   for (const name of inOrder) {
     const { printed = '' } = await runCommandLine([...name.split(' '), '--help'], () => ({ HOME }));
     const [login = '', example = ''] = printed.split('\n').filter((line) => line.startsWith('  npx deckhand '));
-    if (login !== loggedIn || LAST.test(name)) expect(await run(login), login).toMatchObject({ exitCode: 0 });
+    const password = name === 'account erase' ? NEW_PASSWORD : undefined;
+    if (login !== loggedIn || LAST.test(name))
+      expect(await run(login, password), `${name}: ${login}`).toMatchObject({ exitCode: 0 });
     loggedIn = login;
     const { exitCode, complaint } = await run(example, name === 'users create' ? NEW_PASSWORD : undefined);
     if (exitCode !== 0) refused[name] = complaint!.split('\n')[0]!;

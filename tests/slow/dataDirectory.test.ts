@@ -60,7 +60,7 @@ describe('a data directory', () => {
   });
 
   const RESTORE =
-    /is damaged, or was copied only in part: .* DATA_DIR=NEW npx deckhand database restore --file BACKUP$/;
+    /is damaged, or was copied only in part: .* DATA_DIR=NEW npx deckhand database restore --file BACKUP --without-erasures \(or --erasures FILE\)$/;
 
   it.each<[string, (database: string) => Promise<unknown>, RegExp]>([
     ['lost its version', (database) => rm(join(database, 'PG_VERSION')), RESTORE],

@@ -30,7 +30,10 @@ let used: Used;
 let file: string;
 
 const run = (verb: string, path: string, settings: Record<string, string>) =>
-  runCommandLine(['database', verb, '--file', path], () => settings);
+  runCommandLine(
+    ['database', verb, '--file', path, ...(verb === 'restore' ? ['--without-erasures'] : [])],
+    () => settings,
+  );
 const givenPath = async () => join(await givenDirectory(), 'deckhand.tar.gz');
 
 beforeAll(async () => {
@@ -150,7 +153,8 @@ describe('deckhand database restore', () => {
     await query(database.db, sql`drop table incarnations, database_state`);
     await query(
       database.db,
-      sql`delete from mikro_orm_migrations where name in ('Migration20261117040000_database_state', 'Migration20261117100000_incarnations')`,
+      sql`delete from mikro_orm_migrations where name in ('Migration20261117040000_database_state', 'Migration20261117100000_incarnations',
+        'Migration20261118050000_erasures_and_exports')`,
     );
     await database.close();
 

@@ -59,7 +59,26 @@ beforeAll(async () => {
   await query(source.db, sql`update boards set brought = 'null' where id = 3`);
   await query(source.db, sql`select nextval(pg_get_serial_sequence('tags', 'id'))`);
   await query(source.db, sql`insert into invitations (project_id, email, role) values (1, 'ann@demo.test', 'member')`);
+  await query(
+    source.db,
+    sql`
+      with mail as (
+        insert into mails (kind, email, invitation_id) select 'invitation', email, id from invitations returning id
+      )
+      insert into mail_links (secret_hash, mail_id, expires_at) select 'hash', id, now() from mail`,
+  );
   await query(source.db, sql`insert into deletions (project_id, noun, subject_id) values (1, 'card', 1)`);
+  await query(
+    source.db,
+    sql`
+      with issuer as (
+        insert into identity_issuers (issuer, jwks) values ('https://ci.test', '{"keys": []}') returning id
+      ), rule as (
+        insert into identity_rules (name, issuer_id, audience, subject, claims, user_id, scopes, lifetime_seconds)
+        select 'CI', id, 'a', 's', '[{"name": "n", "value": 1}]', 6, '{cards:read}', 900 from issuer returning id
+      )
+      insert into identity_tokens_used (rule_id, token_hash, expires_at) select id, 'hash', now() from rule`,
+  );
   await query(source.db, sql`insert into recovery_codes (user_id, code_hash) values (6, 'hash')`);
   await query(
     source.db,
@@ -80,6 +99,14 @@ beforeAll(async () => {
         insert into rollout_targets (rollout_id, project_id, stage, state) select id, 1, 1, 'done' from rollout returning rollout_id
       )
       insert into rollout_changes (rollout_id, project_id, noun, copy_id, row_id) select rollout_id, 1, 'board', 2, 1 from target`,
+  );
+  await query(
+    source.db,
+    sql`with made as (insert into exports (user_id) values (6) returning id) insert into export_parts select id, 1, '[]' from made`,
+  );
+  await query(
+    source.db,
+    sql`insert into erasures (user_id, user_created_at) select id, created_at from users where id = 6`,
   );
   await query(source.db, sql`insert into tour_dismissals (user_id, card_id) select 6, id from cards limit 1`);
   await query(
@@ -189,7 +216,7 @@ describe('copying a database', () => {
 
 describe('deckhand database copy', () => {
   const copy = (settings: Record<string, string>, terminal = givenTerminal()) =>
-    runCommandLine(['database', 'copy'], () => settings, terminal);
+    runCommandLine(['database', 'copy', '--without-erasures'], () => settings, terminal);
 
   it('1 without DATABASE_URL', async () => {
     expect(await copy({ DATA_DIR: directory })).toEqual({
@@ -269,7 +296,7 @@ describe('deckhand database copy', () => {
       };
 
       const { printed } = await runCommandLine(
-        ['database', 'copy', '--resume-webhooks'],
+        ['database', 'copy', '--resume-webhooks', '--without-erasures'],
         () => settings,
         givenTerminal(),
       );
@@ -278,9 +305,9 @@ describe('deckhand database copy', () => {
       const behind = sql`select from webhooks w, events e where (w.after_transaction, w.after_event) < (e.transaction_id, e.id)`;
       const both = [settings, { ...settings, DATABASE_URL: '' }].map((of) => readRows(of, behind));
       expect(await both[0]).toHaveLength((await both[1])!.length);
-      expect(await readRows(settings, sql`select webhooks_paused_at as at from database_state`)).toEqual([
-        { at: null },
-      ]);
+      expect(
+        await readRows(settings, sql`select webhooks_paused_at as at, erasures_due_at as due from database_state`),
+      ).toEqual([{ at: null, due: null }]);
     });
 
     it('says if second factors are encrypted with a secret that is not known', async () => {

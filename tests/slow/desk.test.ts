@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -135,6 +136,19 @@ describe.skipIf(!hasBrowser)('the desk', () => {
     await page.getByRole('heading', { level: 1, name: 'Member' }).waitFor();
   });
 
+  it('says what the deactivation of a user touched, and undoes it', async () => {
+    const { user } = await clientOf('Admin').users.create.mutate({ name: 'Leaver', kind: 'service' });
+    await clientOf('Admin').members.set.mutate({ project_id: 2, user_id: user.id, role: 'viewer' });
+    const page = await givenDesk(`/admin/users/${user.id}`, 'Admin');
+
+    await agree(page, 'Deactivate', /^Leaver is signed out everywhere/);
+    await page.getByText('Leaver is deactivated. Sessions ended: 0, API keys refused: 0.').waitFor();
+    await button(page, 'Undo').click();
+
+    await page.getByText('Leaver may sign in again. API keys that work again: 0.').waitFor();
+    await page.getByText('Active', { exact: true }).waitFor();
+  });
+
   it('shows a rollout while it runs; its steps ask, and name what goes', async () => {
     const admin = clientOf('Admin');
     const id = await givenRollout(admin);
@@ -171,5 +185,26 @@ describe.skipIf(!hasBrowser)('the desk', () => {
 
     await page.getByText(/^Paid: the plan pro, by the month/).waitFor();
     await rowOf(page, 'pro, by the month').getByText('Your plan').waitFor();
+  });
+
+  it('saves all about a person as a file, and erases them once they type their address', async () => {
+    const page = await givenDesk('/account', 'Viewer');
+    const email = 'viewer@demo.test';
+    const erase = async (address: string) => {
+      await page.getByLabel(/^Type viewer@/).fill(address);
+      await dialog(page, 'Erase my account?').getByRole('button', { name: 'Erase my account' }).click();
+    };
+
+    const [file] = await Promise.all([page.waitForEvent('download'), button(page, 'Export my data').click()]);
+    const saved = JSON.parse(await readFile(await file.path(), 'utf8'));
+    expect(saved).toContainEqual({ table: 'users', row: expect.objectContaining({ email }) });
+    await button(page, 'Erase my account').click();
+    await erase('somebody@desk.test');
+    await page.getByText('That is another address.').waitFor();
+    await erase(email);
+
+    await page.getByRole('button', { name: 'Sign in' }).first().waitFor();
+    const { users } = await clientOf('Admin').users.list.query({ search: 'Erased user' });
+    expect(users).toMatchObject([{ email: expect.stringMatching(/@erased\.invalid$/), erased_at: expect.any(Date) }]);
   });
 });

@@ -155,6 +155,7 @@ describe.skipIf(!hasTools)(
       await restoring;
 
       const moved = settingsOn(younger.url, receiver.host);
+      await command('erasures none', moved);
       const service = await startNode(moved);
       opened.push({ close: () => service.stop() });
       const known = new Set(receiver.all().flatMap(([, events]) => events.map(({ id }) => id)));

@@ -3,12 +3,12 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { runCommandLine } from '../../server/cli/run.ts';
 import { holdTimeStep } from '../harness/codes.ts';
 import { givenDirectory, removeProcesses } from '../harness/process.ts';
 import { findTestServer, onServer } from '../harness/server.ts';
-import { everythingOf, expectStillUsed, startNode, useService } from '../harness/usedService.ts';
+import { everythingOf, expectStillUsed, signInWithCode, startNode, useService } from '../harness/usedService.ts';
 
 const run = promisify(execFile);
 const server = await findTestServer();
@@ -67,6 +67,14 @@ describe.skipIf(!hasTools)('pg_dump and pg_restore, as docs/data.md says', () =>
     expect(await everythingOf(moved)).toEqual(await everythingOf(settings));
     expect(await verify(moved)).toMatchObject({ exitCode: 0, printed: expect.stringMatching(/^Nothing wrong: /) });
     const again = await startNode(moved);
+    expect((await fetch(`${again.url}/health/ready`)).status).toBe(503);
+    const told = await runCommandLine(['erasures', 'none'], () => moved);
+    expect(told).toMatchObject({
+      exitCode: 0,
+      printed: expect.stringMatching(/^Erased 0 persons again\. The service may/),
+    });
+    await vi.waitFor(async () => expect((await fetch(`${again.url}/health/ready`)).status).toBe(200), 10_000);
+    await vi.waitFor(async () => expect((await signInWithCode(again.url)).status).toBe(200), 10_000);
     await expectStillUsed(again.url, used);
     await again.stop();
   });

@@ -69,6 +69,7 @@ const exchangeWith = ({ services, ...parts }: Parts = {}): Exchange => ({
     queue: queueFor(1),
     database: {},
     rememberedCallers: makeRememberedCallers(),
+    erasures: { isDue: false },
     ...services,
   } as Services,
   token: '',

@@ -229,7 +229,7 @@ describe('further headers', () => {
   });
 
   it.each([
-    ['Authorization', 'Basic secret', "headers can't have authorization: use token or signIn."],
+    ['Authorization', 'Basic secret', "headers can't have authorization: use token, signIn or identityToken."],
     ['Idempotency-Key', 'secret', "headers can't have idempotency-key: use idempotencyKey."],
     ['x-project-id', '7', "headers can't have x-project-id: use projectId."],
     ['X-Request-Id', 'secret', "headers can't have x-request-id: the client sets it."],

@@ -4,6 +4,7 @@ import { type Operation, operationsOf, responsesOf } from '../../server/api/open
 import type { Schema } from '../../server/api/openapi/example.ts';
 import { restProcedures } from '../../server/api/procedures.ts';
 import { document, violations } from '../../server/contract/violations.ts';
+import { recentProof } from '../../shared/account.ts';
 import answers from '../recording/answers.json' with { type: 'json' };
 
 const operations = operationsOf(document);
@@ -58,7 +59,7 @@ describe('the OpenAPI document', () => {
 
   it('marks as destructive what deletes or ends something, or changes many projects, by what it says about itself', () => {
     const says =
-      /\b(deletes?|removes?|revokes?|ends?|aborts?|discards?|rolls? .*back|skips?|resets?|drops?|disables?|withdraws?|declines?|leaves? a|rotates?|renews?|deprecates?|signs? .*out|every active project)\b/i;
+      /\b(deletes?|erases?|removes?|revokes?|ends?|aborts?|discards?|rolls? .*back|skips?|resets?|drops?|disables?|withdraws?|declines?|leaves? a|rotates?|renews?|deprecates?|signs? .*out|every active project)\b/i;
     const nameOf = (operation: Operation) => operation['x-client-call'].replace(/\.\w+$/, '');
     const changes = operations.filter((operation) => operation['x-client-call'].endsWith('.mutate'));
     const firstWords = ({ summary, description }: Operation) => `${summary}. ${/^.*?\.(?=\s|$)/s.exec(description)}`;
@@ -66,8 +67,9 @@ describe('the OpenAPI document', () => {
     const marked = operations.filter((operation) => operation['x-destructive']).map(nameOf);
     const expected = changes.filter((operation) => says.test(firstWords(operation))).map(nameOf);
 
-    // "At the end", "moves its end", "ends snoozing"; a new password of another user signs them out.
+    // "At the end", "moves its end", "ends snoozing", "ask for a reset"; a new password of another user signs them out.
     const harmless = ['cards.create', 'masterCards.create', 'subscriptions.setTrial', 'cards.snooze', 'users.update'];
+    harmless.push('account.requestPasswordReset');
     // They say nothing of the projects that they change.
     const rollouts = ['start', 'resume', 'advance', 'retryFailed'].map((verb) => `rollouts.${verb}`);
     expect([...marked, ...harmless].toSorted()).toEqual([...expected, ...rollouts].toSorted());
@@ -122,23 +124,24 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('has the header Idempotency-Key for each mutation except the sign-in and the proof, and for no query', () => {
-    for (const { name, type, rest } of restProcedures) {
+  it('has the header Idempotency-Key for each mutation except those for anyone and the proof, and for no query', () => {
+    for (const { name, type, access, rest } of restProcedures) {
       const { parameters = [] } = document.paths[rest.path]!.post;
       const isListed = parameters.some((parameter) => parameter.name === 'Idempotency-Key');
-      expect(isListed, name).toBe(type === 'mutation' && !['auth.authenticate', 'account.prove'].includes(name));
+      expect(isListed, name).toBe(type === 'mutation' && access !== 'anyone' && name !== 'account.prove');
     }
   });
 
-  it('requires a token or a key with scopes for every operation except signing in, and a key for what is about itself', () => {
+  it('requires a token or a key with scopes for every operation except those for anyone, and a key for what is about itself', () => {
     const securityOf = (path: string) => document.paths[path]!.post.security;
 
     const ofKeys = operations.filter(({ path }) => /\/keys\/(rotate-)?self$/.test(path));
     expect(ofKeys.map(({ security }) => security)).toEqual([[{ ApiKey: [] }], [{ ApiKey: [] }]]);
     for (const { path, security } of operations.filter((operation) => !ofKeys.includes(operation))) {
       const [token, key, ...others] = security ?? [];
-      expect(token, path).toEqual(path === '/v1/authenticate' ? undefined : { Authorization: [] });
-      const isWithoutKeys = /^\/v1\/|\/keys\//.test(path);
+      const isForAnyone = restProcedures.find(({ rest }) => rest.path === path)!.access === 'anyone';
+      expect(token, path).toEqual(isForAnyone ? undefined : { Authorization: [] });
+      const isWithoutKeys = /^\/v1\/|\/(keys|identity-\w+)\//.test(path);
       expect(Object.keys(key ?? {}), path).toEqual(isWithoutKeys ? [] : ['ApiKey']);
       expect(others, path).toEqual([]);
     }
@@ -214,6 +217,7 @@ describe('the OpenAPI document', () => {
       const { properties, required = [] } = document.components.schemas[$ref!.split('/').at(-1)!]!;
       return Object.entries(properties!)
         .filter(([name]) => !required.includes(name))
+        .filter(([name]) => !(path.includes('/identity-') && name in recentProof))
         .filter(
           ([, { description }]) =>
             !/^((?!if not sent).)* Not changed if not sent(; null clears it| or null)\.$/.test(description!),

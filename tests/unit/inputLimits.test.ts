@@ -96,7 +96,7 @@ describe('input that is not trimmed', () => {
 describe('control characters', () => {
   const REFUSED = ['must not contain control characters other than tab and line ends'];
   /** They are verified as sent, and neither stored nor answered. */
-  const AS_SENT = new Set(['password', 'new_password', 'token', 'code', 'cursor', 'after']);
+  const AS_SENT = new Set(['password', 'new_password', 'token', 'code', 'secret', 'cursor', 'after']);
 
   it.each(['\u0001', '\b', '\v', '\f', '\u001b', '\u001f', '\u007f', '\u0080', '\u0085', '\u009f'])(
     '422 for %j in a text',

@@ -8,12 +8,23 @@ const REPLICAS = ['postgresql://a:5432/deckhand', 'postgresql://deckhand:hunter2
 const SECRET = 'hunter2 hunter2 hunter2 hunter2 ';
 const STRIPE = { STRIPE_SECRET_KEY: 'sk_test_1', STRIPE_WEBHOOK_SECRET: 'whsec_1' };
 
+const ISSUER = {
+  ...{ name: 'company', title: 'Company', issuer: 'https://id.example', client_id: 'a', client_secret: 'hunter2' },
+};
+const WRONG_ISSUERS = [
+  ...[{ name: 'Hunter2!' }, { issuer: 'http://hunter2.example' }, { issuer: 'https://hunter2@id.example' }],
+  ...[{ client_secret: ['hunter2'] }, { scopes: 'email' }, { session_hours: 13 }, { an_unknown_field: 'hunter2' }],
+  { groups_claim: 'groups', groups: { hunter: { project_id: 1, role: 'owner' } } },
+  { groups: { hunter: { project_id: 1, role: 'member' } } },
+];
+
 const DEFAULTS = {
   ...{ HOST: '127.0.0.1', PORT: 3000, DATABASE_POOL_SIZE: 10, PREPARED_STATEMENTS: true, DATA_DIR: './data' },
   ...{ JWT_PREVIOUS_SECRETS: [], TOKEN_LIFETIME_HOURS: 12, RATE_LIMIT_PER_MINUTE: 600, TRUST_PROXY: false },
   ...{ OTEL_SDK_DISABLED: false, OTEL_TRACES_SAMPLER: 'parentbased_always_on', OTEL_TRACES_SAMPLER_ARG: 1 },
   ...{ TEMPLATE_RUNS_KEPT_DAYS: 90, CHECKOUTS_KEPT_DAYS: 730, EVENTS_KEPT_DAYS: 30, AUDIT_KEPT_DAYS: 365 },
-  ...{ WEBHOOKS: true, WEBHOOK_ALLOWED_HOSTS: [] },
+  ...{ SSO_ISSUERS: [] },
+  ...{ WEBHOOKS: true, WEBHOOK_ALLOWED_HOSTS: [], IDENTITY_ALLOWED_HOSTS: [] },
   ...{ STOP_PAUSE_SECONDS: 0, WORKERS: 1, ALLOWED_ORIGINS: [], DATABASE_REPLICA_URLS: [], LOG_LEVEL: 'info' },
 };
 
@@ -37,6 +48,7 @@ const EVERY_SETTING: [string, string, unknown?][] = [
   ['STRIPE_WEBHOOK_SECRET', 'whsec_1'],
   ['TEST_CHECKOUT', 'off', false],
   ['PUBLIC_URL', 'https://api.example.com//', 'https://api.example.com'],
+  ['SSO_ISSUERS', '[]', []],
   ['METRICS_TOKEN', 'a-token-for-tests'],
   ['TRUST_PROXY', '2', 2],
   ['ALLOWED_ORIGINS', 'https://a.example.com, http://b:5173', ['https://a.example.com', 'http://b:5173']],
@@ -50,6 +62,7 @@ const EVERY_SETTING: [string, string, unknown?][] = [
     'CRM.internal, 10.0.0.7:8080, [fd00::7]:80',
     ['crm.internal', '10.0.0.7:8080', '[fd00::7]:80'],
   ],
+  ['IDENTITY_ALLOWED_HOSTS', 'keycloak.internal:8443', ['keycloak.internal:8443']],
   ['DELETED_ROWS_KEPT_DAYS', '365', 365],
   ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://127.0.0.1:4318'],
   ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'https://collector.example.com/v1/traces'],
@@ -112,6 +125,11 @@ describe('settings', () => {
     ['REDIS_URL', ['http://:hunter2@127.0.0.1:6379']],
     ['STRIPE_SECRET_KEY', ['hunter2', 'pk_hunter2']],
     ['STRIPE_WEBHOOK_SECRET', ['hunter2']],
+    [
+      'SSO_ISSUERS',
+      ['hunter2', '{}', '[{}]', ...WRONG_ISSUERS.map((wrong) => JSON.stringify([{ ...ISSUER, ...wrong }]))],
+    ],
+    ['SSO_ISSUERS', [JSON.stringify([ISSUER, ISSUER])]],
     ['TEST_CHECKOUT', ['perhaps', 'ON']],
     ['DEMO_DATA', ['yes', 'ON']],
     ['METRICS_TOKEN', ['hunter2', 'hunter2 hunter2 hunter2']],

@@ -3,8 +3,11 @@ import { badRequest, invalid, JSON_WANTED, notFound, toFailure } from '../../../
 import { rowChanged } from '../../database/version.ts';
 import { accessError } from '../../domain/access/access.ts';
 import type { Caller } from '../../domain/access/context.ts';
-import { wrongCredentials } from '../../domain/account/signIn.ts';
+import { tokenRefused } from '../../domain/account/exchange.ts';
+import { codeRequired, wrongCredentials } from '../../domain/account/signIn.ts';
+import { DEACTIVATED, refused } from '../../domain/account/sso.ts';
 import { overLimit } from '../../limits/rateLimit.ts';
+import { NO_TOKEN } from '../../security/identityToken.ts';
 import type { RestProcedure } from '../procedures.ts';
 import { type ErrorStatus, errorBody } from '../restOperation.ts';
 
@@ -15,13 +18,19 @@ export function errorExample(status: ErrorStatus, procedure: RestProcedure): obj
 
 const ERRORS: Record<ErrorStatus, (procedure: RestProcedure) => unknown> = {
   400: () => badRequest(JSON_WANTED, 'body_not_json'),
-  401: (procedure) => accessError(undefined, procedure) ?? wrongCredentials(),
-  403: (procedure) => accessError(VIEWER, procedure) ?? accessError(WITH_KEY, procedure),
+  401: (procedure) => accessError(undefined, procedure) ?? (REFUSED[procedure.name] ?? codeRequired)(),
+  403: (procedure) => accessError(VIEWER, procedure) ?? accessError(WITH_KEY, procedure) ?? refused(DEACTIVATED),
   404: (procedure) => notFound(MISSING[procedure.name] ?? `There is no such ${rowOf(procedure)}.`),
   412: rowChanged,
   422: invalidInput,
   429: () => overLimit({ retryAfterSeconds: 1 }),
   500: () => new Error(),
+};
+
+/** The 401 of those who need no token. */
+const REFUSED: Record<string, () => Error> = {
+  'auth.authenticate': wrongCredentials,
+  'auth.exchange': () => tokenRefused(NO_TOKEN),
 };
 
 const VIEWER: Caller = {
@@ -42,6 +51,7 @@ const WITH_KEY: Caller = {
 
 /** Messages that don't name the row of the id, or another kind of row than the operation. */
 const MISSING: Record<string, string> = {
+  'account.unlinkIdentity': 'You have not linked such an identity.',
   'members.set': 'This user is not a member of this project.',
   'members.remove': 'This user is not a member of this project.',
   'subscriptions.upgradeTrial': 'There is no subscription for this product.',

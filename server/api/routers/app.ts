@@ -7,7 +7,9 @@ import { cardRouter, tourRouter } from './card.ts';
 import { commentRouter } from './comment.ts';
 import { eventRouter } from './event.ts';
 import { groupRouter } from './group.ts';
+import { identityIssuerRouter, identityRuleRouterFor } from './identityRule.ts';
 import { keyRouterFor } from './key.ts';
+import { mailRouter } from './mail.ts';
 import { masterBoardRouter, templateRunRouter } from './masterBoard.ts';
 import { masterCardRouter } from './masterCard.ts';
 import { masterGroupRouter } from './masterGroup.ts';
@@ -54,12 +56,18 @@ const routers = {
   events: eventRouter,
   audit: auditRouter,
   webhooks: webhookRouter,
+  mails: mailRouter,
+  identityIssuers: identityIssuerRouter,
 };
 
 /** Every scope that a key can have. */
 export const SCOPES = scopesIn(routers);
 
 /** Every procedure of the service; the client's types, the REST paths and the OpenAPI document all come from here. */
-export const appRouter = router({ ...routers, keys: keyRouterFor(SCOPES) });
+export const appRouter = router({
+  ...routers,
+  identityRules: identityRuleRouterFor(SCOPES),
+  keys: keyRouterFor(SCOPES),
+});
 
 export type AppRouter = typeof appRouter;

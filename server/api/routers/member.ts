@@ -41,9 +41,13 @@ export const memberRouter = router({
     message: 'Invitation created.',
     summary: 'Invite a member',
     description:
-      'Invites an e-mail address to a project. Its user becomes a member by accepting; an address without an account waits for one. A second invitation changes the role.',
+      'Invites an e-mail address to a project. It gets a mail with a link, if the service sends mails; its user becomes a member by accepting, and an address without an account signs up. A second invitation changes the role.',
   })
-    .meta({ proof: AS_OWNER, events: ['invitation.created'], reasons: ['already_a_member', 'place_full'] })
+    .meta({
+      proof: AS_OWNER,
+      events: ['invitation.created'],
+      reasons: ['already_a_member', 'place_full', 'too_many_mails'],
+    })
     .input(MemberInvite)
     .output(z.object({ invitation: Invitation }))
     .mutation(({ ctx, input }) => inviteMember(ctx, input)),

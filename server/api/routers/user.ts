@@ -1,4 +1,8 @@
 import { z } from 'zod';
+import { Erased, UserErase } from '../../../shared/erasure.ts';
+import { Exchange, Exchanged } from '../../../shared/identityRule.ts';
+import { Activated, Deactivated } from '../../../shared/leaving.ts';
+import { SsoFinish, SsoFinished, SsoIssuerList, SsoStart, SsoStarted } from '../../../shared/sso.ts';
 import {
   Authenticate,
   AuthenticatedUser,
@@ -10,9 +14,15 @@ import {
   UserPage,
   UserUpdate,
 } from '../../../shared/user.ts';
+import { eraseUser } from '../../domain/account/erasure.ts';
+import { exchangeToken } from '../../domain/account/exchange.ts';
 import { authenticate } from '../../domain/account/signIn.ts';
+import { listIssuers, startSso } from '../../domain/account/sso.ts';
+import { finishSso } from '../../domain/account/ssoFinish.ts';
 import {
+  activateUser,
   createUser,
+  deactivateUser,
   dropSecondFactorOf,
   hashSentPassword,
   listUsers,
@@ -21,6 +31,7 @@ import {
 } from '../../domain/account/user.ts';
 import { rest, specified } from '../restOperation.ts';
 import { anyoneProcedure, router, superadminProcedure } from '../trpc.ts';
+import { ERASURE, WHAT_ERASURE_DOES } from './account.ts';
 
 const oneUser = z.object({ user: User });
 
@@ -45,6 +56,75 @@ export const authRouter = router({
     .input(Authenticate)
     .output(AuthenticatedUser)
     .mutation(({ ctx, input }) => authenticate(ctx, input)),
+
+  listIssuers: rest(anyoneProcedure, '/v1/auth/list-issuers', {
+    message: 'Identity providers.',
+    summary: 'List identity providers',
+    description: 'The identity providers of the settings, where people can sign in.',
+    errors: [400, 422, 429],
+  })
+    .output(SsoIssuerList)
+    .query(({ ctx }) => listIssuers(ctx)),
+
+  startSso: rest(anyoneProcedure, '/v1/auth/start-sso', {
+    message: 'Sign-in started.',
+    summary: 'Start a sign-in at an identity provider',
+    description:
+      'Returns the address where the person signs in. The provider sends them back to `/sso/callback`; `auth.finishSso` takes what it appends. To link an identity, which needs fresh proof (`account.prove`), or to prove that it is you, call it with your token.',
+    errors: [400, 401, 403, 422, 429, 500],
+  })
+    .meta({
+      level: 3,
+      idempotency: 'never',
+      reasons: [
+        ...(['sso_unknown_issuer', 'sso_unavailable', 'sso_refused'] as const),
+        ...(['not_signed_in', 'key_not_allowed', 'proof_required'] as const),
+      ],
+    })
+    .input(SsoStart)
+    .output(SsoStarted)
+    .mutation(({ ctx, input }) => startSso(ctx, input)),
+
+  finishSso: rest(anyoneProcedure, '/v1/auth/finish-sso', {
+    message: 'Signed in.',
+    summary: 'Finish a sign-in at an identity provider',
+    description:
+      'Checks what the identity provider sent, and the second factor, if it is enabled and the provider asked for none that is trusted. Returns the Bearer token for later calls. An identity is never matched by e-mail address: it is linked by its owner, or belongs to a new account, if the issuer allows sign-ups.',
+    errors: [400, 401, 403, 422, 429, 500],
+  })
+    .meta({
+      level: 3,
+      idempotency: 'never',
+      events: [
+        ...(['session.started', 'session.proven', 'user.created', 'identity.linked'] as const),
+        ...(['member.added', 'member.updated', 'member.removed', 'webhook.disabled'] as const),
+      ],
+      reasons: [
+        ...(['sso_unknown_issuer', 'sso_unavailable', 'sso_refused', 'sso_expired'] as const),
+        ...(['account_exists', 'no_account_here'] as const),
+        ...(['code_required', 'code_wrong', 'codes_blocked', 'too_many_failures'] as const),
+      ],
+    })
+    .input(SsoFinish)
+    .output(SsoFinished)
+    .mutation(({ ctx, input }) => finishSso(ctx, input)),
+
+  exchange: rest(anyoneProcedure, '/v1/auth/exchange', {
+    message: 'Token exchanged.',
+    summary: 'Exchange a token of another issuer',
+    description:
+      'Turns a token of an issuer that superadmins have added, such as that of a CI job, into a credential of a service account, by a rule. It works like an API key until it ends.',
+    errors: [400, 401, 422, 429, 500],
+  })
+    .meta({
+      idempotency: 'never',
+      events: ['key.exchanged'],
+      level: 3,
+      reasons: ['identity_token_invalid', 'identity_keys_unreadable', 'too_many_failures', 'place_full'],
+    })
+    .input(Exchange)
+    .output(Exchanged)
+    .mutation(({ ctx, input }) => exchangeToken(ctx, input)),
 });
 
 export const userRouter = router({
@@ -80,8 +160,8 @@ export const userRouter = router({
     })
     .meta({
       prepare: hashSentPassword,
-      events: ['user.updated', 'user.password_changed', 'webhook.disabled'],
-      reasons: ['already_exists', 'unknown_reference', 'password_weak', 'own_account'],
+      events: ['user.updated', 'user.password_changed', 'webhook.disabled', 'webhook.updated'],
+      reasons: ['already_exists', 'unknown_reference', 'password_weak', 'own_account', 'last_superadmin'],
     })
     .input(UserUpdate)
     .output(oneUser)
@@ -96,6 +176,33 @@ export const userRouter = router({
     .input(UserList)
     .output(UserPage)
     .query(({ ctx, input }) => listUsers(ctx, input)),
+
+  deactivate: rest(superadminProcedure, '/services/platforms/v1/users/deactivate', {
+    message: 'User deactivated.',
+    summary: 'Deactivate a user',
+    description:
+      'Refuses whatever a user holds from the next request on: sessions end, API keys and streams are refused, webhooks are switched off. The answer says what it touched, and which projects have no other active owner. `users.activate` undoes it.',
+  })
+    .meta({
+      isDestructive: true,
+      proof: 'always',
+      events: ['user.updated', 'webhook.disabled'],
+      reasons: ['last_superadmin'],
+    })
+    .input(UserChoice)
+    .output(Deactivated)
+    .mutation(({ ctx, input }) => deactivateUser(ctx, input)),
+
+  activate: rest(superadminProcedure, '/services/platforms/v1/users/activate', {
+    message: 'User activated.',
+    summary: 'Activate a user',
+    description:
+      'Undoes a deactivation: API keys work again, and webhooks that it switched off go on, unless somebody changed them since. Sessions stay ended.',
+  })
+    .meta({ proof: 'always', events: ['user.updated', 'webhook.updated'] })
+    .input(UserChoice)
+    .output(Activated)
+    .mutation(({ ctx, input }) => activateUser(ctx, input)),
 
   signOut: rest(superadminProcedure, '/services/platforms/v1/users/sign-out', {
     message: 'User signed out.',
@@ -117,4 +224,14 @@ export const userRouter = router({
     .input(SecondFactorDrop)
     .output(z.void())
     .mutation(({ ctx, input }) => dropSecondFactorOf(ctx, input)),
+
+  erase: rest(superadminProcedure, '/services/platforms/v1/users/erase', {
+    message: 'User erased.',
+    summary: 'Erase a user',
+    description: `Erases a user for good. ${WHAT_ERASURE_DOES}`,
+  })
+    .meta(ERASURE)
+    .input(UserErase)
+    .output(Erased)
+    .mutation(({ ctx, input }) => eraseUser(ctx, input)),
 });

@@ -27,7 +27,7 @@ Use the Deckhand that wrote it, or restore a backup.`,
 export const damaged = (dataDirectory: string, why: string, cause?: unknown) =>
   startFailure(
     `DATA_DIR: the database in ${resolve(dataDirectory)} is damaged, or was copied only in part: ${why}. Copy it again while the \
-service is stopped, or restore a backup into a new directory: DATA_DIR=NEW npx deckhand database restore --file BACKUP`,
+service is stopped, or restore a backup into a new directory: DATA_DIR=NEW npx deckhand database restore --file BACKUP --without-erasures (or --erasures FILE)`,
     cause,
   );
 

@@ -1,5 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { created, identity, refersTo, timestamp } from './columns.ts';
+import { IdentityRule } from './identityRule.ts';
 import { Project } from './platform.ts';
 import { User } from './user.ts';
 
@@ -11,6 +12,8 @@ export const ApiKey = defineEntity({
     id: identity(),
     user_id: () => refersTo(User, 'user_id').deleteRule('cascade'),
     project_id: () => refersTo(Project, 'project_id').nullable().deleteRule('cascade'),
+    /** Set for the credential of `auth.exchange`: it ends with its rule. */
+    rule_id: () => refersTo(IdentityRule, 'rule_id').nullable().deleteRule('cascade'),
     name: p.text(),
     scopes: p.array(),
     /** Whether `scopes` has `grants:write` if it may grant; false for keys of before that scope existed. */
@@ -43,5 +46,11 @@ export const ApiKey = defineEntity({
         'create unique index "api_keys_previous_hash_unique" on "api_keys" ("previous_hash") where previous_hash is not null',
     },
   ],
-  indexes: [{ properties: ['user_id', 'id'] }, { properties: ['project_id'], where: 'project_id is not null' }],
+  indexes: [
+    { properties: ['user_id', 'id'] },
+    { properties: ['project_id'], where: 'project_id is not null' },
+    { name: 'api_keys_rule_index', properties: ['rule_id', 'expires_at'], where: 'rule_id is not null' },
+    // For the removal of expired credentials.
+    { name: 'api_keys_exchanged_index', properties: ['expires_at'], where: 'rule_id is not null' },
+  ],
 });

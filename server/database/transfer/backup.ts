@@ -8,11 +8,12 @@ import { packTar, unpackTar } from 'modern-tar/fs';
 import { readSettings } from '../../runtime/env.ts';
 import { isStartFailure, startFailure } from '../../runtime/startFailure.ts';
 import { STORED_SECRET } from '../../security/storedSecret.ts';
-import { connect, refuseWithoutDatabase } from '../connect.ts';
+import { connect, type Database, refuseWithoutDatabase } from '../connect.ts';
 import { lockDataDirectory, lockFileIn } from '../embedded/dataDirectory.ts';
 import { embeddedDirectory } from '../embedded/location.ts';
 import { beginRestored, INCARNATIONS, markAsRestored } from '../incarnation.ts';
-import { type Db, query } from '../query.ts';
+import { migrate } from '../migrate.ts';
+import { query } from '../query.ts';
 
 /**
  * Writes the embedded database and its generated secret to a new file, a compressed tar archive; returns its size. Under the lock
@@ -45,8 +46,15 @@ export async function writeBackup(dataDirectory: string, path: string): Promise<
 /** Where a restore unpacks; a later one removes what an interrupted one left. */
 const RESTORING = 'restoring';
 
-/** Restores a backup into a directory without a database. It is unpacked and opened in a directory of its own first. */
-export async function restoreBackup(dataDirectory: string, path: string): Promise<void> {
+/**
+ * Restores a backup into a directory without a database. It is unpacked and opened in a directory of its own first, where `settle`
+ * may change it.
+ */
+export async function restoreBackup(
+  dataDirectory: string,
+  path: string,
+  settle: (database: Database) => Promise<void>,
+): Promise<void> {
   const file = await open(path).catch((error) => {
     throw startFailure(`--file: ${path} can't be read: ${error.message}.`, error);
   });
@@ -62,7 +70,7 @@ export async function restoreBackup(dataDirectory: string, path: string): Promis
     await rm(unpacked, { recursive: true, force: true });
     await mkdir(unpacked);
     await unpack(path, unpacked);
-    await beginAnew(unpacked, path);
+    await beginAnew(unpacked, path, settle);
     await moveInto(resolve(dataDirectory), unpacked);
     made.length = 0;
   } finally {
@@ -128,21 +136,30 @@ function isOurs(name: string): boolean {
 }
 
 /** Opens the database, so that an unusable backup fails here. Whatever the embedded database asks, its server is always the same. */
-async function beginAnew(unpacked: string, path: string): Promise<void> {
+async function beginAnew(unpacked: string, path: string, settle: (database: Database) => Promise<void>) {
   try {
     refuseWithoutDatabase(unpacked);
     const database = await connect(readSettings({ DATA_DIR: unpacked }));
-    await adoptBackup(database.db).finally(database.close);
+    try {
+      await adoptBackup(database);
+      await settle(database);
+    } finally {
+      await database.close();
+    }
   } catch (error) {
     const reason = isStartFailure(error) ? error.message : `${(error as Error).message}.`;
     throw startFailure(`--file: ${path} has no usable database: ${reason} Nothing was restored.`, error);
   }
 }
 
-async function adoptBackup(db: Db): Promise<void> {
+/** A backup of an earlier version gets the tables of this one. */
+async function adoptBackup(database: Database): Promise<void> {
+  const { db } = database;
   await query(db, sql`select from users limit 1`);
   const isEarlier = (await query(db, sql`select where to_regclass(${INCARNATIONS}) is null`)).length > 0;
-  await (isEarlier ? markAsRestored(db) : beginRestored(db));
+  if (isEarlier) await markAsRestored(db);
+  await migrate(database);
+  if (!isEarlier) await beginRestored(db);
 }
 
 /** The database last: with it, the restore is complete. */

@@ -5,9 +5,12 @@ import type { Db } from '../../database/query.ts';
 import type { Row } from '../../database/tables.ts';
 import type { Written } from '../../database/writePosition.ts';
 import type { AttemptLimit } from '../../limits/attemptLimit.ts';
+import type { MailLimit } from '../../limits/mailLimit.ts';
 import type { PaymentProvider } from '../../payments/provider.ts';
 import type { FairQueue } from '../../runtime/fairQueue.ts';
 import type { Log } from '../../runtime/log.ts';
+import type { IdentityProvider } from '../../security/identityProvider.ts';
+import type { KeySets } from '../../security/keySets.ts';
 import type { SecretBox } from '../../security/secretBox.ts';
 import type { Tokens } from '../../security/tokens.ts';
 import type { EventHub } from '../event/following.ts';
@@ -35,7 +38,15 @@ export type NodeServices = {
   hasSearchIndex: boolean;
   tokens: Tokens;
   attemptLimit: AttemptLimit;
+  mailLimit: MailLimit;
+  /** Of `auth.exchange`, apart: a job with a wrong token must not keep people of its network from signing in. */
+  exchangeLimit: AttemptLimit;
+  keySets: KeySets;
   secretBox: SecretBox;
+  /** Whether mails are sent, or shown in the terminal of the demo. */
+  sendsMail: boolean;
+  /** Where people can sign in, by name. */
+  identityProviders: ReadonlyMap<string, IdentityProvider>;
   /** Undefined without payments. */
   payments: PaymentProvider | undefined;
   /** For how long events can be read. */
@@ -44,6 +55,8 @@ export type NodeServices = {
   keyMaxDays: number | undefined;
   /** Hosts that webhooks may call although they are not on the internet. */
   webhookAllowedHosts: readonly string[];
+  /** Hosts of issuers that may be asked for their keys although they are not on the internet. */
+  identityAllowedHosts: readonly string[];
   /** Hands events to those who follow them. */
   eventHub: EventHub;
   /** A fair queue between users, so that none of them can occupy the whole connection pool. */
@@ -65,7 +78,8 @@ export type Origin = {
 };
 
 /** The part of the context that provisioning functions use. */
-export type ProvisioningContext = Pick<Context, 'db' | 'prepared' | 'origin' | 'caller'>;
+export type ProvisioningContext = Pick<Context, 'db' | 'prepared' | 'origin' | 'caller'> &
+  With<'sendsMail' | 'keyMaxDays'>;
 
 /** Who is calling. */
 export type Caller = {

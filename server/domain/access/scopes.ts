@@ -15,8 +15,8 @@ const AREAS: Record<string, string> = {
   templateFiles: 'templates',
 };
 
-/** Only for people who signed in: a key can't make keys. What a key may do to itself has the access `key`. */
-const WITHOUT_KEYS = new Set(['account', 'keys']);
+/** Only for people who signed in: a key can't make keys, nor rules that do. What a key may do to itself has the access `key`. */
+const WITHOUT_KEYS = new Set(['account', 'keys', 'identityIssuers', 'identityRules']);
 
 /** In addition for what only superadmins may call. */
 export const ADMIN_SCOPE = 'admin';

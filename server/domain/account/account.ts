@@ -20,10 +20,13 @@ import {
 } from '../../security/secondFactor.ts';
 import { isOperator } from '../access/caller.ts';
 import type { AccountContext } from '../access/context.ts';
+import { countValidKeys } from '../access/keyEnd.ts';
 import { writeEvents } from '../event/event.ts';
+import { endLinks } from '../mail/link.ts';
+import { notify } from '../mail/mail.ts';
 import { countFailure, mustBeAllowed } from './attempt.ts';
 import { countTry, openSecret, RESET_FAILURES } from './code.ts';
-import { countValidKeys, revokeKeys } from './key.ts';
+import { revokeKeys } from './key.ts';
 import { isOwnProject, unknownProject } from './project.ts';
 import { isProven, noSecondFactor, proofRequired, proveIdentity, proveSecondFactor } from './proof.ts';
 import { openSession } from './signIn.ts';
@@ -34,7 +37,7 @@ export async function whoAmI({ db, caller }: AccountContext) {
   const account = await db
     .selectFrom('users')
     .select(USER_COLUMNS)
-    .select(CODES_LEFT.as('recovery_codes_left'))
+    .select([CODES_LEFT.as('recovery_codes_left'), sql<boolean>`password_hash is not null`.as('has_password')])
     .where('id', '=', caller.id)
     .executeTakeFirstOrThrow();
   return { account };
@@ -108,6 +111,7 @@ export async function changePassword(context: AccountContext, { password, new_pa
       .where('id', '=', context.caller.sessionId)
       .executeTakeFirst();
     await endSessions(db, id);
+    await endLinks(db, [user.email], ['password_reset'], id);
     const session = await openSession(
       { ...context, db },
       { id, password_hash: newHash, totp_secret },
@@ -115,6 +119,7 @@ export async function changePassword(context: AccountContext, { password, new_pa
     );
     if (!session) throw unauthorized('This account has changed in the meantime: sign in again.', 'credential_invalid');
     await writeEvents({ ...context, db }, [{ type: 'user.password_changed', subject_id: id }]);
+    await notify({ ...context, db }, 'password_changed', id);
     if (revoke_keys) await revokeKeys({ ...context, db }, id);
     return { token: session.token, keys_left: await countValidKeys({ ...context, db }, id) };
   });
@@ -174,6 +179,7 @@ export async function confirmSecondFactor(context: AccountContext, { code }: Sec
       throw badRequest('A newer second factor was offered in the meantime: start again.', 'second_factor_not_started');
     await forgetDevices(db, caller.id);
     await writeEvents({ ...context, db }, [{ type: 'second_factor.enabled', data: { user_id: caller.id } }]);
+    await notify({ ...context, db }, 'second_factor_enabled', caller.id);
     return replaceRecoveryCodes(db, caller.id);
   });
 }

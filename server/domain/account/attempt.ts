@@ -5,7 +5,7 @@ import { query, withShortTimeout } from '../../database/query.ts';
 import type { Context, With } from '../access/context.ts';
 
 type AttemptContext = Pick<Context, 'db' | 'origin' | 'log'> & With<'attemptLimit'>;
-type FailureReason = 'wrong password' | 'unknown account' | 'wrong code';
+type FailureReason = 'wrong password' | 'unknown account' | 'wrong code' | `identity token: ${string}`;
 
 /** Throws a 429 after too many failures; tells whether the network has failed lately. */
 export async function mustBeAllowed(context: AttemptContext, email: string): Promise<{ hasFailed: boolean }> {

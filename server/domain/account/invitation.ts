@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { badRequest, forbidden, invalid, notFound } from '../../../shared/errors.ts';
 import {
   Invitation,
+  type InvitationAccept,
   type InvitationChoice,
   type InvitationList,
   type MemberInvite,
@@ -14,15 +15,18 @@ import { NOW } from '../../database/timestamp.ts';
 import type { AccountContext, ProjectContext } from '../access/context.ts';
 import { isManager } from '../access/permission.ts';
 import { type Happened, type WriteContext, writeEvents } from '../event/event.ts';
+import { findLink, linkInvalid } from '../mail/link.ts';
+import { queueMailOnce } from '../mail/mail.ts';
+import { withLink } from './linkAttempt.ts';
 import { findMember, insertMember, namedProject } from './member.ts';
-import { SERVICE_DOMAIN } from './user.ts';
+import { isSameAddress, SERVICE_DOMAIN } from './user.ts';
 
 const COLUMNS = Invitation.keyof().options;
 
 const MOST_INVITATIONS = 1000;
 
 /**
- * Invites an e-mail address to a project; a second invitation changes the role. The response is the same whether or not somebody
+ * Invites an e-mail address to a project, with a mail if the service sends any; a second invitation changes the role. The response is the same whether or not somebody
  * has that address.
  */
 export async function inviteMember(context: ProjectContext, { email, role, ...named }: MemberInvite) {
@@ -30,6 +34,8 @@ export async function inviteMember(context: ProjectContext, { email, role, ...na
   if (email.toLowerCase().endsWith(SERVICE_DOMAIN))
     throw invalid({ email: 'is that of a service: a superadmin adds services' });
 
+  const { caller, services } = context;
+  if (services.sendsMail && caller.id !== null) await services.mailLimit.countOfUser(caller.id, email);
   return transact(context.db, async (db) => {
     await lockProject(db, project_id);
     await mustNotBeMember(db, project_id, email);
@@ -54,6 +60,7 @@ export async function inviteMember(context: ProjectContext, { email, role, ...na
       const created = { type: 'invitation.created', project_id, subject_id: invitation.id, data: { role } } as const;
       await writeEvents({ ...context, db }, [created]);
     }
+    await queueMailOnce({ ...context, db }, { kind: 'invitation', email, invitation_id: invitation.id });
     return { invitation };
   });
 }
@@ -79,6 +86,7 @@ export async function withdrawInvitation(context: ProjectContext, { id }: Invita
 
 /** The invitations of the caller that they can accept. */
 export async function listOwnInvitations({ db, caller }: AccountContext, page: Page) {
+  await mustBeConfirmed(db, caller.id);
   const invitations = db
     .selectFrom('invitations as i')
     .innerJoin('projects as p', 'p.id', 'i.project_id')
@@ -91,24 +99,67 @@ export async function listOwnInvitations({ db, caller }: AccountContext, page: P
   return readPage('invitations', invitations, page, ['i.id']);
 }
 
-/** Makes the caller a member of the project. */
-export async function acceptInvitation(context: AccountContext, { id }: InvitationChoice) {
-  const { db, caller } = context;
+/** Makes the caller a member of the project. The secret of a link to their address confirms that address, too. */
+export async function acceptInvitation(context: AccountContext, { id, secret }: InvitationAccept) {
+  const { caller } = context;
+  if (secret != null) await confirmByInvitation(context, id, secret);
   const { project_id } = await findOwnInvitation(context, id);
-  return transact(db, async (db) => {
-    await lockProject(db, project_id);
-    const accepted = await db
-      .deleteFrom('invitations as i')
-      .where('i.id', '=', id)
-      .where(IS_VALID)
-      .returning('i.role')
-      .executeTakeFirstOrThrow(unknownInvitation);
-    const member = { project_id, user_id: caller.id, role: accepted.role };
+  return transact(context.db, async (db) => {
+    const role = await takeInvitation(db, { id, project_id });
+    if (role === undefined) throw unknownInvitation();
+    const member = { project_id, user_id: caller.id, role };
     const isAdded = await insertMember({ ...context, db }, member, { invitation_id: id });
     // Somebody made them a member meanwhile: the invitation ends without effect.
     if (!isAdded) await writeEvents({ ...context, db }, [{ type: 'invitation.withdrawn', project_id, subject_id: id }]);
     return { member: await findMember(db, project_id, caller.id) };
   });
+}
+
+/** Removes an invitation that somebody accepts, and returns its role; undefined if it is gone or not valid any more. */
+export async function takeInvitation(db: Db, { id, project_id }: { id: number; project_id: number }) {
+  await lockProject(db, project_id);
+  const taken = await db
+    .deleteFrom('invitations as i')
+    .where('i.id', '=', id)
+    .where(IS_VALID)
+    .returning('i.role')
+    .executeTakeFirst();
+  return taken?.role;
+}
+
+/** Who has the link reads the mails of the address. */
+async function confirmByInvitation(context: AccountContext, invitationId: number, secret: string): Promise<void> {
+  const { db, caller } = context;
+  const { email, invitation_id } = await withLink(context, secret, () => findLink(db, 'invitation', secret));
+  if (invitation_id !== invitationId) throw linkInvalid();
+  await transact(db, async (db) => {
+    const own = await db
+      .selectFrom('users')
+      .select(['email', 'email_confirmed_at'])
+      .where('id', '=', caller.id)
+      .forUpdate()
+      .executeTakeFirstOrThrow();
+    // Compared here: the database takes some letters for equal that stand for different mailboxes.
+    if (own.email_confirmed_at || !isSameAddress(own.email, email)) return;
+    const changes = { email_confirmed_at: NOW, updated_at: NOW };
+    await db.updateTable('users').set(changes).where('id', '=', caller.id).execute();
+    const data = { fields: ['email_confirmed_at'] };
+    await writeEvents({ ...context, db }, [{ type: 'user.updated', subject_id: caller.id, data }]);
+  });
+}
+
+/** Throws a 403 for an account whose address may be somebody else's: an invitation is for whoever reads the mails of its address. */
+async function mustBeConfirmed(db: Db, userId: number): Promise<void> {
+  const { email_confirmed_at } = await db
+    .selectFrom('users')
+    .select('email_confirmed_at')
+    .where('id', '=', userId)
+    .executeTakeFirstOrThrow();
+  if (email_confirmed_at === null)
+    throw forbidden(
+      'Confirm your e-mail address first: account.requestConfirmation sends a link to it.',
+      'address_unconfirmed',
+    );
 }
 
 export async function declineInvitation(context: AccountContext, { id }: InvitationChoice): Promise<void> {
@@ -128,7 +179,7 @@ const isOfUser = (userId: number): RawBuilder<boolean> =>
   sql`lower(i.email) = (select lower(own.email) from users own where own.id = ${userId})`;
 
 /** Whether the project of an invitation `i` is active, and the user who sent it may still invite. */
-const IS_VALID = sql<boolean>`exists (select from projects host where host.id = i.project_id and host.is_active) and (
+export const IS_VALID = sql<boolean>`exists (select from projects host where host.id = i.project_id and host.is_active) and (
   i.invited_by is null or exists (select from users sender where sender.id = i.invited_by and sender.is_active and (
     sender.superadmin or exists (select from members theirs
       where theirs.project_id = i.project_id and theirs.user_id = sender.id and ${isManager('theirs')}))))`;
@@ -140,6 +191,7 @@ async function findOwnInvitation({ db, caller }: AccountContext, id: number) {
     .where('i.id', '=', id)
     .executeTakeFirstOrThrow(unknownInvitation);
   if (!invitation.is_own) throw forbidden('This invitation is for another user.', 'other_user');
+  await mustBeConfirmed(db, caller.id);
   return invitation;
 }
 

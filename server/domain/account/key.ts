@@ -7,13 +7,15 @@ import type { Row } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import { hashKeySecret, makeKeySecret } from '../../security/apiKeys.ts';
 import type { AccountContext, With } from '../access/context.ts';
-import { endOfKey, isValidKey, maxDays } from '../access/keyEnd.ts';
+import { countValidKeys, endOfKey, isValidKey, maxDays } from '../access/keyEnd.ts';
 import { scopesOf } from '../access/keyScopes.ts';
 import { isManager } from '../access/permission.ts';
 import { ADMIN_SCOPE, GRANTS_SCOPE } from '../access/scopes.ts';
 import { type Happened, type WriteContext, writeEvents } from '../event/event.ts';
 import { madeBy, madeWith, pauseWithoutRight } from '../event/webhookRight.ts';
+import { notify } from '../mail/mail.ts';
 import { isOwnProject } from './project.ts';
+import { lockUser } from './user.ts';
 
 type KeyAge = With<'keyMaxDays'>;
 
@@ -31,13 +33,7 @@ export async function createKey(context: AccountContext, { user_id, name, projec
   const holder = await holderOf(context, user_id);
   if (sent.expires_at && sent.expires_at.getTime() <= Date.now())
     throw invalid({ expires_at: 'must be in the future' });
-  if (project_id != null) {
-    if (sent.scopes.includes(ADMIN_SCOPE))
-      throw invalid({ project_id: `can't be combined with the scope ${ADMIN_SCOPE}, which is for all projects` });
-    // Without the scope admin, the rights of a superadmin do not count.
-    if (!(await isOwnProject(context.db, { id: holder, superadmin: false }, project_id)))
-      throw invalid({ project_id: 'is not a project of this user' }, 'unknown_reference');
-  }
+  await mustFit(context.db, holder, { scopes: sent.scopes, project_id });
   if (sent.scopes.includes(GRANTS_SCOPE) && !(await mayGrant(context, project_id)))
     throw invalid({ scopes: `can't have ${GRANTS_SCOPE}: it is for owners and superadmins` });
 
@@ -55,8 +51,23 @@ export async function createKey(context: AccountContext, { user_id, name, projec
     await makeRoomForKey({ ...context, db }, holder);
     const key = await db.insertInto('api_keys').values(row).returning(keyColumns(context)).executeTakeFirstOrThrow();
     await writeEvents({ ...context, db }, [keyEvent('key.created', key)]);
+    await notify({ ...context, db }, 'key_created', holder, { name });
     return { key, secret };
   });
+}
+
+/** Throws a 422 unless credentials of this user can have these scopes and this project. */
+export async function mustFit(
+  db: Db,
+  holder: number,
+  { scopes, project_id }: { scopes: readonly string[]; project_id?: number | null | undefined },
+): Promise<void> {
+  if (project_id == null) return;
+  if (scopes.includes(ADMIN_SCOPE))
+    throw invalid({ project_id: `can't be combined with the scope ${ADMIN_SCOPE}, which is for all projects` });
+  // Without the scope admin, the rights of a superadmin do not count.
+  if (!(await isOwnProject(db, { id: holder, superadmin: false }, project_id)))
+    throw invalid({ project_id: 'is not a project of this user' }, 'unknown_reference');
 }
 
 /** Whether the caller is a superadmin, or owns this project or, without one, any. */
@@ -79,13 +90,14 @@ const MOST_ENDED_KEYS = 100;
 async function makeRoomForKey(context: KeyAge & { db: Db }, userId: number): Promise<void> {
   const { db } = context;
   // One at a time for each user, so that the count is right.
-  await db.selectFrom('users').select('id').where('id', '=', userId).forNoKeyUpdate().execute();
+  await lockUser(db, userId);
   if ((await countValidKeys(context, userId)) >= MOST_VALID_KEYS)
     throw badRequest(`A user has at most ${MOST_VALID_KEYS} valid keys. Revoke some of them first.`, 'place_full');
   const ended = db
     .selectFrom('api_keys')
     .select('id')
     .where('user_id', '=', userId)
+    .where('rule_id', 'is', null)
     .where(sql<boolean>`not ${isValid(context)}`);
   await db.deleteFrom('api_keys').where('id', 'in', ended.orderBy('id', 'desc').offset(MOST_ENDED_KEYS)).execute();
 }
@@ -106,20 +118,14 @@ export async function revokeKeys(context: WriteContext, userId: number): Promise
   if (revoked.length > 0) await pauseWithoutRight(context, sql`${madeBy(userId)} and w.key_id is not null`);
 }
 
-export async function countValidKeys(context: KeyAge & { db: Db }, userId: number): Promise<number> {
-  const { keys } = await context.db
-    .selectFrom('api_keys')
-    .select(sql<number>`count(*)::int`.as('keys'))
-    .where('user_id', '=', userId)
-    .where(isValid(context))
-    .executeTakeFirstOrThrow();
-  return keys;
-}
-
 /** The keys of the caller or, for superadmins, of a service; revoked and expired ones, too. */
 export async function listKeys(context: AccountContext, { user_id, ...page }: KeyList) {
   const holder = await holderOf(context, user_id);
-  const keys = context.db.selectFrom('api_keys').select(keyColumns(context)).where('user_id', '=', holder);
+  const keys = context.db
+    .selectFrom('api_keys')
+    .select(keyColumns(context))
+    .where('user_id', '=', holder)
+    .where('rule_id', 'is', null);
   return readPage('keys', keys, page);
 }
 
@@ -197,6 +203,7 @@ async function holderOf(context: AccountContext, user_id: number | null | undefi
     .selectFrom('users')
     .select(['id', 'kind'])
     .where('id', '=', user_id)
+    .where('erased_at', 'is', null)
     .executeTakeFirstOrThrow(() => notFound('There is no such user.'));
   mustHandleKeysOf(context, user);
   return user.id;
@@ -208,6 +215,7 @@ async function mustHold(context: AccountContext, id: number): Promise<void> {
     .innerJoin('users as u', 'u.id', 'k.user_id')
     .select(['u.id', 'u.kind'])
     .where('k.id', '=', id)
+    .where('k.rule_id', 'is', null)
     .executeTakeFirstOrThrow(() => notFound('There is no such key.'));
   mustHandleKeysOf(context, holder);
 }

@@ -62,7 +62,8 @@ export async function countEndingKeys(db: Db, keyMaxDays: number | undefined): P
   return new Map(WARNING_DAYS.map((before, at) => [before, counted?.[at] ?? 0]));
 }
 
-const KEYS_IN_USE = sql`api_keys k join users u on u.id = k.user_id and u.is_active`;
+/** Not those of `auth.exchange`, which end all the time. */
+const KEYS_IN_USE = sql`api_keys k join users u on u.id = k.user_id and u.is_active and k.rule_id is null`;
 
 /** Whether a key ends within so many days; one with a short life, in its last quarter. */
 const endsSoon = (before: number, days: MaxDays) => {

@@ -6,7 +6,7 @@ import { HIGHEST_ROLE, isAllowed, lowestRoleWith } from '../../../shared/user.ts
 import type { PausedWebhook } from '../../../shared/webhook.ts';
 import { readPage } from '../../database/page.ts';
 import { lockProject } from '../../database/projectLock.ts';
-import { containsText, type Db, mapConstraintErrors, query, transact } from '../../database/query.ts';
+import { containsText, type Db, query, transact } from '../../database/query.ts';
 import type { NewRow, Row } from '../../database/tables.ts';
 import { actingProject } from '../access/access.ts';
 import { defaultProjectOf } from '../access/caller.ts';
@@ -28,6 +28,8 @@ export async function addMember(context: SignedInContext, { email, role, ...name
     .select('id')
     .where(sql<boolean>`lower(email) = lower(${email})`)
     .where('is_active', 'is', true)
+    // An address that nobody confirmed may be somebody else's.
+    .where('email_confirmed_at', 'is not', null)
     .executeTakeFirstOrThrow(() => invalid({ email: 'does not belong to a registered user' }, 'not_registered'));
 
   return transact(context.db, async (db) => {
@@ -52,13 +54,13 @@ export async function setMember(context: ProjectContext, { user_id, role, ...nam
       .executeTakeFirst();
     if (!before && !context.caller.superadmin) throw notAMember();
     if (!before) {
-      await mapConstraintErrors(insertMember({ ...context, db }, { project_id, user_id, role }), {
-        members_user_id_foreign: () => invalid({ user_id: 'does not exist' }, 'unknown_reference'),
-      });
+      const isAdded = await insertMember({ ...context, db }, { project_id, user_id, role });
+      if (!isAdded) throw invalid({ user_id: 'does not exist' }, 'unknown_reference');
     } else if (before.role !== role) {
       await db
         .updateTable('members')
-        .set({ role })
+        // It is no longer the issuer's, whose groups would undo this at the next sign-in.
+        .set({ role, issuer: null })
         .where(({ and }) => and({ project_id, user_id }))
         .execute();
       await writeEvents({ ...context, db }, [{ type: 'member.updated', project_id, data: { user_id, role } }]);
@@ -69,8 +71,9 @@ export async function setMember(context: ProjectContext, { user_id, role, ...nam
 }
 
 /**
- * Adds a user to a project, whose row is locked; false if they are a member already.
+ * Adds a user to a project, whose row is locked; false if they are a member already, or do not exist.
  *
+ * - `holder`: the user, unless they were erased.
  * - `added`: the membership.
  * - `default_set`: keeps the project that the user's calls went to before as their default, so that a new membership never
  *   redirects them; without one, the new project.
@@ -78,22 +81,25 @@ export async function setMember(context: ProjectContext, { user_id, role, ...nam
  */
 export async function insertMember(
   context: WriteContext,
-  { project_id, user_id, role }: NewRow<'members'>,
+  { project_id, user_id, role, issuer = null }: NewRow<'members'>,
   /** One that was accepted, and is deleted already. */
   accepted: EventData = {},
 ): Promise<boolean> {
   const [added] = await query(
     context.db,
     sql<{ invitation_id: number | null }>`
-      with added as (
-        insert into members (project_id, user_id, role) values (${project_id}, ${user_id}, ${role})
+      with holder as (
+        select id from users where id = ${user_id} and erased_at is null for key share
+      ), added as (
+        insert into members (project_id, user_id, role, issuer)
+        select ${project_id}::int, id, ${role}::text, ${issuer}::text from holder
         on conflict do nothing returning user_id
       ), default_set as (
         update users u set default_project_id = coalesce(${defaultProjectOf(sql`u.superadmin`)}, ${project_id})
         where u.id = (select user_id from added) and u.default_project_id is null
       ), invitation_settled as (
         delete from invitations i using added join users u on u.id = added.user_id
-        where i.project_id = ${project_id} and lower(i.email) = lower(u.email) returning i.id
+        where i.project_id = ${project_id} and lower(i.email) = lower(u.email) and u.email_confirmed_at is not null returning i.id
       )
       select (select id from invitation_settled) as invitation_id from added`,
   );
@@ -123,10 +129,15 @@ export async function leaveProject(context: AccountContext, { project_id }: Memb
 }
 
 /** Returns the webhooks that lose their maker with it. */
-async function deleteMember(context: WriteContext, project_id: number, user_id: number): Promise<PausedWebhook[]> {
+export async function deleteMember(
+  context: WriteContext,
+  project_id: number,
+  user_id: number,
+  { mayBeLastOwner = false } = {},
+): Promise<PausedWebhook[]> {
   return transact(context.db, async (db) => {
     await lockProject(db, project_id);
-    await mustLeaveAnOwner(db, project_id, user_id);
+    if (!mayBeLastOwner) await mustLeaveAnOwner(db, project_id, user_id);
 
     // Waits for changes that give them cards, so that the event names these, too.
     await query(db, sql`select from members where project_id = ${project_id} and user_id = ${user_id} for update`);
@@ -150,7 +161,7 @@ async function deleteMember(context: WriteContext, project_id: number, user_id: 
   });
 }
 
-const pauseWebhooksOf = (context: WriteContext, project_id: number, user_id: number) =>
+export const pauseWebhooksOf = (context: WriteContext, project_id: number, user_id: number) =>
   pauseWithoutRight(context, sql`${madeBy(user_id)} and w.project_id = ${project_id}`);
 
 /** The members of a project. */

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { badRequest, invalid } from '../../../shared/errors.ts';
+import { badRequest, forbidden, invalid } from '../../../shared/errors.ts';
 import type { KeyRotateSelf } from '../../../shared/key.ts';
 import { transact } from '../../database/query.ts';
 import type { KeyContext } from '../access/context.ts';
@@ -37,12 +37,17 @@ export async function rotateOwnKey(context: KeyContext, { previous_valid_hours, 
     const current = await db
       .selectFrom('api_keys')
       .innerJoin('users', 'users.id', 'api_keys.user_id')
-      .select('secret_hash')
+      .select(['secret_hash', 'rule_id'])
       .where('api_keys.id', '=', id)
       .where('users.is_active', '=', true)
       .where(isValid(context))
       .forUpdate('api_keys')
       .executeTakeFirstOrThrow(keyEnded);
+    if (current.rule_id !== null)
+      throw forbidden(
+        'This credential came from auth.exchange, and ends soon: exchange another token.',
+        'key_not_allowed',
+      );
     if (current.secret_hash !== secretHash)
       throw badRequest('This secret was replaced by a rotation: use the new one.', 'secret_replaced');
 

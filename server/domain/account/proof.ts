@@ -2,7 +2,8 @@ import { sql } from 'kysely';
 import { PROOF_MINUTES, type ProofGiven, type RecentProof, type SecondFactorProof } from '../../../shared/account.ts';
 import { badRequest, forbidden, invalid } from '../../../shared/errors.ts';
 import { levelOf } from '../../database/level.ts';
-import { transact } from '../../database/query.ts';
+import { type Db, transact } from '../../database/query.ts';
+import type { Row } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import { scopeMissing } from '../access/access.ts';
 import { isOperator } from '../access/caller.ts';
@@ -19,16 +20,21 @@ import { checkPassword } from './signIn.ts';
 export async function proveIdentity(context: AccountContext, password: string) {
   const user = await context.db
     .selectFrom('users')
-    .select(['id', 'name', 'email', 'password_hash', 'totp_secret'])
+    .select(['id', 'kind', 'name', 'email', 'password_hash', 'totp_secret'])
     .where('id', '=', context.caller.id)
     .executeTakeFirstOrThrow();
   const { password_hash } = user;
-  if (password_hash === null) throw forbidden('A service has no password and no second factor.', 'no_password');
+  if (password_hash === null)
+    throw forbidden(user.kind === 'service' ? NO_SERVICE_PASSWORD : NO_PASSWORD, 'no_password');
   if (!(await checkPassword(context, user, password))) {
     throw invalid({ password: 'is wrong' }, 'password_wrong');
   }
   return { ...user, password_hash };
 }
+
+const NO_SERVICE_PASSWORD = 'A service has no password and no second factor.';
+const NO_PASSWORD =
+  'Your account has no password. Prove that it is you by signing in at your identity provider again (auth.startSso with the purpose prove). A superadmin can give the account a password.';
 
 /** Throws a 422 unless both the password and a code of the second factor are right. */
 export async function proveSecondFactor(context: AccountContext, { password, ...code }: SecondFactorProof) {
@@ -50,7 +56,7 @@ export async function mustBeProven(context: SignedInContext, need: ProofNeed, in
   const { password, code, is_recovery } = input as RecentProof;
   if (password == null) throw invalid({ password: NOT_GIVEN_LATELY }, 'proof_required');
   const asked = context as AccountContext;
-  await markProven(asked, await checkProof(asked, { password, code, is_recovery }));
+  await markProven(asked.db, caller.sessionId, await checkProof(asked, { password, code, is_recovery }));
 }
 
 /** Checks the proof, which then counts for some minutes, in this session alone. */
@@ -58,14 +64,14 @@ export async function giveProof(context: AccountContext, proof: ProofGiven): Pro
   const user = await checkProof(context, proof);
   const isReadable = (await levelOf(context.db)) >= 1;
   await transact(context.db, async (db) => {
-    await markProven({ ...context, db }, user);
+    await markProven(db, context.caller.sessionId, user);
     // Nodes of the previous version can't read this type.
     if (isReadable) await writeEvents({ ...context, db }, [{ type: 'session.proven' }]);
   });
 }
 
 /** Throws a 422 unless the password, and a code if a second factor is enabled, are right. Wrong ones count as failed sign-ins. */
-async function checkProof(context: AccountContext, { password, code, is_recovery }: ProofGiven): Promise<Proven> {
+async function checkProof(context: AccountContext, { password, code, is_recovery }: ProofGiven) {
   const user = await proveIdentity(context, password);
   if (user.totp_secret !== null) {
     if (code == null) throw invalid({ code: NOT_GIVEN_LATELY }, 'proof_required');
@@ -74,16 +80,18 @@ async function checkProof(context: AccountContext, { password, code, is_recovery
   return user;
 }
 
-type Proven = Awaited<ReturnType<typeof proveIdentity>>;
-
 /** Not if the password or the second factor has changed since the check. */
-async function markProven({ db, caller }: AccountContext, { password_hash, totp_secret }: Proven): Promise<void> {
+export async function markProven(
+  db: Db,
+  sessionId: string,
+  { password_hash, totp_secret }: Pick<Row<'users'>, 'password_hash' | 'totp_secret'>,
+): Promise<void> {
   await db
     .updateTable('sessions')
     .set({ proven_at: NOW })
-    .where('id', '=', caller.sessionId)
+    .where('id', '=', sessionId)
     .where(sql<boolean>`(
-      select password_hash = ${password_hash} and totp_secret is not distinct from ${totp_secret}
+      select password_hash is not distinct from ${password_hash} and totp_secret is not distinct from ${totp_secret}
       from users where users.id = sessions.user_id)`)
     .execute();
 }
@@ -101,7 +109,7 @@ export async function isProven({ db, caller }: SignedInContext): Promise<boolean
 
 export const proofRequired = () => invalid({ proof: PROVE_FIRST }, 'proof_required');
 
-const PROVE_FIRST = `is required: send your password, and a code if a second factor is enabled, to account.prove (POST /api/v1/account/prove); then repeat this call within ${PROOF_MINUTES} minutes`;
+const PROVE_FIRST = `is required: send your password, and a code if a second factor is enabled, to account.prove (POST /api/v1/account/prove), or sign in at your identity provider again (auth.startSso with the purpose prove); then repeat this call within ${PROOF_MINUTES} minutes`;
 
 const NOT_GIVEN_LATELY = `is required: it was not given within the last ${PROOF_MINUTES} minutes`;
 

@@ -30,23 +30,28 @@ export async function authenticate(context: Context, sent: Authenticate): Promis
   const session = await openSession(context, user, secondFactorAt, actor);
   if (!session) throw wrongCredentials();
 
-  const { password_hash, totp_secret, ...profile } = user;
-  const needsCodes = totp_secret !== null && session.codes_left <= FEW_CODES;
+  return { ...answerOf(user, session.codes_left), token: session.token };
+}
+
+/** The answer of a sign-in, without its token. */
+export function answerOf({ password_hash, totp_secret, ...profile }: SignInRow, codesLeft: number) {
+  const needsCodes = totp_secret !== null && codesLeft <= FEW_CODES;
   return {
     ...profile,
-    token: session.token,
     needs_code__regeneration: needsCodes,
-    warn_message: needsCodes ? fewCodesLeft(session.codes_left) : '',
+    warn_message: needsCodes ? fewCodesLeft(codesLeft) : '',
   };
 }
 
+export const codeRequired = () =>
+  unauthorized('This account is protected by a second factor: a code is needed.', 'code_required');
 export const wrongCredentials = () => unauthorized('The e-mail address or the password is wrong.', 'wrong_credentials');
 const FEW_CODES = 2;
 const REMEMBERED_DAYS = 30;
 
 const { needs_code__regeneration, warn_message, token, ...PROFILE } = AuthenticatedUser.keyof().enum;
-const SIGN_IN_COLUMNS = [...Object.values(PROFILE), 'password_hash', 'totp_secret'] as const;
-type SignInRow = Pick<Row<'users'>, (typeof SIGN_IN_COLUMNS)[number]>;
+export const SIGN_IN_COLUMNS = [...Object.values(PROFILE), 'password_hash', 'totp_secret'] as const;
+export type SignInRow = Pick<Row<'users'>, (typeof SIGN_IN_COLUMNS)[number]>;
 
 /** Checks a password, and counts a wrong one. */
 export async function checkPassword(
@@ -73,9 +78,16 @@ async function passSecondFactor(
   { token, code, is_recovery }: Authenticate,
 ): Promise<DatabaseTime> {
   const remembered = token ? await rememberedSince(context, user, token) : undefined;
-  if (remembered) return remembered;
+  return remembered ?? passCode(context, user, { code, is_recovery });
+}
 
-  if (!code) throw unauthorized('This account is protected by a second factor: a code is needed.', 'code_required');
+/** Throws a 401 without a code of the second factor, and for a wrong one, which counts as a failed sign-in. */
+export async function passCode(
+  context: Context,
+  user: SignInRow,
+  { code, is_recovery }: Pick<Authenticate, 'code' | 'is_recovery'>,
+): Promise<'now'> {
+  if (!code) throw codeRequired();
   if (!(await useCode(context, user, { code, is_recovery }))) {
     throw unauthorized('The code is wrong, or was used before.', 'code_wrong');
   }
@@ -100,6 +112,14 @@ async function rememberedSince(
   return session?.second_factor_at;
 }
 
+/** What a session of an identity provider has besides. */
+export type SsoSession = {
+  identity_id: number;
+  issuer_session: string | null;
+  seconds: number | undefined;
+  isProven: boolean;
+};
+
 /**
  * Opens a session, and returns its token and the number of recovery codes left.
  *
@@ -112,20 +132,24 @@ export async function openSession(
   { id, password_hash, totp_secret }: Pick<SignInRow, 'id' | 'password_hash' | 'totp_secret'>,
   secondFactorAt: DatabaseTime | null,
   actor?: Actor,
+  /** Of a sign-in at an identity provider. */
+  sso?: SsoSession,
 ): Promise<{ token: string; codes_left: number } | undefined> {
   // On a remembered device, no code was given now.
-  const isProven = totp_secret === null || secondFactorAt === 'now';
+  const isProven = sso?.isProven ?? (totp_secret === null || secondFactorAt === 'now');
+  const seconds = sso?.seconds ?? tokens.lifetimeSeconds;
+  const { identity_id = null, issuer_session = null } = sso ?? {};
   const [session] = await query(
     db,
     sql<Pick<Row<'sessions'>, 'id'> & { codes_left: number }>`
       with holder as (
         select id from users
-        where id = ${id} and is_active and password_hash = ${password_hash} and totp_secret is not distinct from ${totp_secret}
+        where id = ${id} and is_active and password_hash is not distinct from ${password_hash} and totp_secret is not distinct from ${totp_secret}
         for share
       ), opened as (
-        insert into sessions (user_id, second_factor_at, proven_at, expires_at)
+        insert into sessions (user_id, second_factor_at, proven_at, expires_at, identity_id, issuer_session)
         select id, ${secondFactorAt}::timestamptz, ${isProven ? sql`now()` : null}::timestamptz,
-          now() + make_interval(secs => ${tokens.lifetimeSeconds}) from holder
+          now() + make_interval(secs => ${seconds}), ${identity_id}::int, ${issuer_session} from holder
         returning id, user_id
       )${actor ? sql`, ${eventParts(SIGNED_IN, bound(actor), true)}` : sql``}
       select id, (select count(*)::int from recovery_codes where user_id = ${id} and used_at is null) as codes_left from opened`,

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
-import { invalid, notFound } from '../../../shared/errors.ts';
+import { badRequest, invalid, notFound } from '../../../shared/errors.ts';
 import { id } from '../../../shared/fields.ts';
 import { User, type UserCreate, type UserList, type UserUpdate } from '../../../shared/user.ts';
 import { readPage } from '../../database/page.ts';
@@ -10,24 +10,40 @@ import { NOW } from '../../database/timestamp.ts';
 import { refusePassword } from '../../security/commonPasswords.ts';
 import { hashPassword } from '../../security/passwords.ts';
 import { isOperator } from '../access/caller.ts';
-import type { ProvisioningContext } from '../access/context.ts';
+import type { ProvisioningContext, With } from '../access/context.ts';
 import { preparation } from '../access/preparation.ts';
 import { differingFields, type Happened, type WriteContext, writeEvents } from '../event/event.ts';
 import { madeBy, pauseWithoutRight } from '../event/webhookRight.ts';
+import { endLinks, LINK_KINDS } from '../mail/link.ts';
+import { notify } from '../mail/mail.ts';
+
 import { RESET_FAILURES } from './code.ts';
+import { giveBack, refuseHoldings } from './leaving.ts';
 
 /** The columns of a user for superadmins. */
-export const USER_COLUMNS = User.keyof().options.map((field) =>
-  field === 'has_second_factor' ? sql<boolean>`totp_secret is not null`.as(field) : field,
-);
+export const USER_COLUMNS = User.keyof().options.map((field) => {
+  if (field === 'has_second_factor') return sql<boolean>`totp_secret is not null`.as(field);
+  return field === 'has_password' ? sql<boolean>`password_hash is not null`.as(field) : field;
+});
 
-const unknownUser = () => notFound('There is no such user.');
+export const unknownUser = () => notFound('There is no such user.');
+
+/** Calls about the same user take turns. Throws a 404 for one who was erased. */
+export const lockUser = (db: Db, id: number) =>
+  db
+    .selectFrom('users')
+    .select('id')
+    .where('id', '=', id)
+    .where('erased_at', 'is', null)
+    .forNoKeyUpdate()
+    .executeTakeFirstOrThrow(unknownUser);
 
 const ONLY_FOR_PERSONS = 'is only for persons';
 
-const CONSTRAINT_ERRORS = {
+export const CONSTRAINT_ERRORS = {
   users_email_unique: () => invalid({ email: 'belongs to another user' }, 'already_exists'),
   users_sign_in_check: () => invalid({ password: ONLY_FOR_PERSONS }),
+  users_erased_check: unknownUser,
   users_default_project_id_foreign: () => invalid({ default_project_id: 'does not exist' }, 'unknown_reference'),
 };
 
@@ -62,8 +78,28 @@ export const SERVICE_DOMAIN = '@service.invalid';
 /** The place of an e-mail address for services, unique. */
 const makeHandle = () => `service-${randomBytes(6).toString('hex')}${SERVICE_DOMAIN}`;
 
-/** Changes the sent fields of a user. A new password or deactivation ends all their sessions. */
-export async function updateUser(context: ProvisioningContext, { id, password, ...fields }: UserUpdate) {
+/**
+ * Changes the sent fields of a user. A new password or deactivation ends all their sessions. An address that a superadmin enters
+ * counts as confirmed.
+ */
+export async function updateUser(context: ProvisioningContext, sent: UserUpdate) {
+  const { user } = await changeUser(context, sent);
+  return { user };
+}
+
+/** Refuses whatever a user holds from now on, and says what that is. */
+export async function deactivateUser(context: ProvisioningContext, { id }: { id: number }) {
+  const { user, left } = await changeUser(context, { id, is_active: false });
+  return { user, ...(left as NonNullable<typeof left>) };
+}
+
+/** Undoes it, except for the sessions, which have ended. */
+export async function activateUser(context: ProvisioningContext, { id }: { id: number }) {
+  const { user, back } = await changeUser(context, { id, is_active: true });
+  return { user, ...(back as NonNullable<typeof back>) };
+}
+
+async function changeUser(context: ProvisioningContext, { id, password, ...fields }: UserUpdate) {
   const { name, email, is_active, language, default_project_id, rate_limit_per_minute } = fields;
   if (password != null) mustBeAnother(context, id, { password: 'is your own: change it with account.changePassword' });
   const password_hash = await hashSentPassword(context, { password });
@@ -71,6 +107,7 @@ export async function updateUser(context: ProvisioningContext, { id, password, .
     name: name ?? undefined,
     email: email ?? undefined,
     is_active: is_active ?? undefined,
+    ...(is_active && { deactivated_at: null }),
     language,
     default_project_id,
     rate_limit_per_minute,
@@ -81,30 +118,72 @@ export async function updateUser(context: ProvisioningContext, { id, password, .
   };
 
   return transact(context.db, async (db) => {
+    // Locks superadmins in the order of their ids, so before this one.
+    if (is_active === false || fields.superadmin === false) await mustLeaveASuperadmin(db, id);
     const before = await db
       .selectFrom('users')
       .select(USER_COLUMNS)
+      .select('deactivated_at')
       .where('id', '=', id)
+      .where('erased_at', 'is', null)
       .forNoKeyUpdate()
       .executeTakeFirstOrThrow(unknownUser);
+    // Before the change, so that they go to the address so far.
+    if (password_hash !== undefined) await notify({ ...context, db }, 'password_changed', id);
+    if (email != null && !isSameAddress(email, before.email)) await notify({ ...context, db }, 'address_changed', id);
     const updated = db
       .updateTable('users')
-      .set({ ...changes, updated_at: NOW })
+      .set({
+        ...changes,
+        ...(email != null && confirmedBy(before, email)),
+        ...(is_active === false && before.is_active && { deactivated_at: NOW }),
+        updated_at: NOW,
+      })
       .where('id', '=', id)
       .returning(USER_COLUMNS)
       .executeTakeFirstOrThrow();
     const user = await mapConstraintErrors(updated, CONSTRAINT_ERRORS);
     if (user.kind === 'service' && email != null) throw invalid({ email: ONLY_FOR_PERSONS });
     if (password != null) mustBeGoodPassword('password', password, user);
-    if (password_hash !== undefined || is_active === false) await endSessions(db, id);
+    const isSignedOut = password_hash !== undefined || is_active === false;
+    const sessions_ended = isSignedOut ? await endSessions(db, id) : 0;
+    if (user.email !== before.email) await endLinks(db, [before.email, user.email], LINK_KINDS, id);
+    else if (password_hash !== undefined) await endLinks(db, [user.email], ['password_reset'], id);
     const changed = differingFields(before, user);
     const happened: Happened[] = [];
     if (changed.length > 0) happened.push({ type: 'user.updated', subject_id: id, data: { fields: changed } });
     if (password_hash !== undefined) happened.push({ type: 'user.password_changed', subject_id: id });
     await writeEvents({ ...context, db }, happened);
-    if (is_active === false || fields.superadmin === false) await pauseWithoutRight({ ...context, db }, madeBy(id));
-    return { user };
+    const inTransaction = { ...context, db };
+    const left = is_active === false ? { sessions_ended, ...(await refuseHoldings(inTransaction, id)) } : undefined;
+    const back = is_active ? await giveBack(inTransaction, id, before.deactivated_at) : undefined;
+    if (fields.superadmin === false && !left) await pauseWithoutRight(inTransaction, madeBy(id));
+    return { user, left, back };
   });
+}
+
+export const isSameAddress = (one: string, other: string) => one.toLowerCase() === other.toLowerCase();
+
+/** Entered once more, the same address stays confirmed since when it was. */
+const confirmedBy = (before: { email: string; email_confirmed_at: Date | null }, email: string) =>
+  before.email === email && before.email_confirmed_at ? {} : { email_confirmed_at: NOW };
+
+/** Throws a 400 if nobody else could administer the service without an identity provider. Waits for others who ask this. */
+export async function mustLeaveASuperadmin(db: Db, id: number): Promise<void> {
+  const remaining = await db
+    .selectFrom('users')
+    .select('id')
+    .where('superadmin', 'is', true)
+    .where('is_active', 'is', true)
+    .where('password_hash', 'is not', null)
+    .orderBy('id')
+    .forNoKeyUpdate()
+    .execute();
+  if (remaining.length === 1 && remaining[0]?.id === id)
+    throw badRequest(
+      'This is the last active superadmin with a password. Make somebody else a superadmin first.',
+      'last_superadmin',
+    );
 }
 
 /** Null does not change a right. */
@@ -172,11 +251,12 @@ export async function endSessions(db: Db, userId: number): Promise<number> {
 const MAY_BE_USED = sql<boolean>`(expires_at > now() or second_factor_at is not null)`;
 
 /** Removes the second factor of an account, also one that was only started. */
-export async function removeSecondFactor(context: WriteContext, userId: number): Promise<void> {
+export async function removeSecondFactor(context: WriteContext & With<'sendsMail'>, userId: number): Promise<void> {
   await transact(context.db, async (db) => {
-    const { has_one } = await db
+    const { has_one, is_enabled } = await db
       .selectFrom('users')
       .select(sql<boolean>`coalesce(totp_secret, totp_pending_secret) is not null`.as('has_one'))
+      .select(sql<boolean>`totp_secret is not null`.as('is_enabled'))
       .where('id', '=', userId)
       .forNoKeyUpdate()
       .executeTakeFirstOrThrow(unknownUser);
@@ -188,6 +268,7 @@ export async function removeSecondFactor(context: WriteContext, userId: number):
     await db.deleteFrom('recovery_codes').where('user_id', '=', userId).execute();
     await forgetDevices(db, userId);
     if (has_one) await writeEvents({ ...context, db }, [{ type: 'second_factor.dropped', data: { user_id: userId } }]);
+    if (is_enabled) await notify({ ...context, db }, 'second_factor_dropped', userId);
   });
 }
 

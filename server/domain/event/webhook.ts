@@ -127,6 +127,9 @@ export async function updateWebhook(context: ProjectContext, { id, url, types, i
     const fields: string[] = (['url', 'types', 'is_active'] as const).filter(
       (field) => sent[field] !== undefined && !isDeepStrictEqual(sent[field], before[field]),
     );
+    // Switched off by hand, it stays off when its maker gets the right back.
+    const isKeptOff = is_active === false && before.right_lost_at !== null;
+    if (isKeptOff) fields.push('right_lost_at');
     if (fields.length === 0 && !isSwitchedOn) return { webhook: before };
 
     const isRetried = fields.includes('url') || fields.includes('is_active');

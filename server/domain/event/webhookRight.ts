@@ -8,6 +8,7 @@ import type { With } from '../access/context.ts';
 import { isValidKey, maxDays } from '../access/keyEnd.ts';
 import { isManager } from '../access/permission.ts';
 import { BY_THE_SERVICE, type WriteContext, writeEvents } from './event.ts';
+import { LEASE_AFTER_CHANGE } from './webhookLease.ts';
 
 /**
  * A webhook sends events for as long as its maker may read them. Its maker is who created it, or who changed its address or
@@ -48,9 +49,35 @@ export async function pauseWithoutRight(
       ...{ type: 'webhook.disabled', project_id, subject_id: id, data: { reason: RIGHT_LOST } },
     })),
   );
-  // The rest of the address may be a secret, which not everybody may read who can take a right.
-  return paused.map(({ url, ...webhook }) => ({ ...webhook, host: URL.parse(url)?.host ?? '' }));
+  return paused.map(withHost);
 }
+
+/** Switches those of these paused webhooks `w` on again whose makers have the right, in the transaction of the change. */
+export async function resumeWithRight(
+  context: WriteContext & KeyAge,
+  which: RawBuilder<unknown>,
+): Promise<PausedWebhook[]> {
+  const resumed = await query(
+    context.db,
+    sql<{ id: number; project_id: number; url: string }>`
+      update webhooks w set is_active = true, right_lost_at = null, failures = 0, first_failed_at = null,
+        next_attempt_at = now(), leased_until = ${LEASE_AFTER_CHANGE}, updated_at = now()
+      where not w.is_active and ${which} and ${hasRight(context)} returning w.id, w.project_id, w.url`,
+  );
+  await writeEvents(
+    context,
+    resumed.map(({ id, project_id }) => ({
+      ...{ type: 'webhook.updated', project_id, subject_id: id, data: { fields: ['is_active'] } },
+    })),
+  );
+  return resumed.map(withHost);
+}
+
+/** The rest of the address may be a secret, which not everybody may read who can take a right. */
+const withHost = ({ url, ...webhook }: { id: number; project_id: number; url: string }): PausedWebhook => ({
+  ...webhook,
+  host: URL.parse(url)?.host ?? '',
+});
 
 export const madeBy = (user_id: number) => sql`w.created_by = ${user_id}`;
 

@@ -1,4 +1,5 @@
 import { computed, effect, signal } from '@preact/signals';
+import type { DeckhandError } from '../../../client/client.ts';
 import { client, isPassing, RETRY_MILLISECONDS } from './service.ts';
 import { session } from './session.ts';
 
@@ -18,7 +19,7 @@ export async function readAccount(): Promise<void> {
   try {
     const [read, { invitations }] = await Promise.all([
       client.account.whoAmI.query(),
-      client.account.listInvitations.query({ limit: 50 }),
+      client.account.listInvitations.query({ limit: 50 }).catch(noneIfUnconfirmed),
     ]);
     if (session.peek()?.token !== used) return;
     account.value = read.account;
@@ -29,6 +30,12 @@ export async function readAccount(): Promise<void> {
     accountFailure.value = error;
     if (isPassing(error)) setTimeout(readAccount, RETRY_MILLISECONDS);
   }
+}
+
+/** Invitations are shown to whoever reads the mails of their address. */
+function noneIfUnconfirmed(error: unknown): { invitations: [] } {
+  if ((error as DeckhandError).reason === 'address_unconfirmed') return { invitations: [] };
+  throw error;
 }
 
 /** Resolves when it is known who is signed in. */

@@ -2,9 +2,9 @@ import { computed, signal } from '@preact/signals';
 
 /** What the address names: `/projects/7/boards/3/cards/12?text=harbour`. */
 export type Address = {
-  area: 'start' | 'project' | 'account' | 'admin' | 'unknown';
+  area: 'start' | 'project' | 'account' | 'admin' | 'sso' | 'link' | 'unknown';
   projectId?: number | undefined;
-  /** Below the project, the account or the administration, as in `members`; `boards` for a board. */
+  /** Below the project, the account or the administration, as in `members`; `boards` for a board. Of a link, what it is for. */
   page?: string | undefined;
   /** The row that the page shows: a board, a webhook, a rollout. */
   id?: number | undefined;
@@ -50,10 +50,15 @@ export function parseAddress(text: string): Address {
   const [area, ...parts] = pathname.split('/').filter((part) => part !== '');
   if (area === undefined) return { area: 'start', query };
   if (area === 'projects') return { ...projectParts(parts), query };
+  if (area === 'sso') return { area, query };
+  if (parts.length === 0 && LINKS.has(area)) return { area: 'link', page: area, query };
   if (area !== 'account' && area !== 'admin') return { area: 'unknown', query };
   const [page, id] = parts;
   return { area, page, id: toId(id), query };
 }
+
+/** What the links in mails open; the server has the same addresses. */
+const LINKS = new Set(['reset-password', 'invitation', 'confirm-address']);
 
 function projectParts([project, page, ...rest]: string[]): Omit<Address, 'query'> {
   const projectId = toId(project);

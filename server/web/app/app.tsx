@@ -13,6 +13,7 @@ import { canManage, project, projectFailure } from './project.ts';
 import { client, explain, isPassing } from './service.ts';
 import { hasEnded, isLeaving, isSignedIn, keepSession } from './session.ts';
 import { ProofDialog, SignInAgain } from './signIn.tsx';
+import { SsoCallback } from './sso.tsx';
 import { StartPage } from './startPage.tsx';
 
 type PageOf = { title: string; show: ComponentType; isAllowed?: () => boolean };
@@ -54,12 +55,15 @@ const ADMIN_PAGES: Record<string, PageOf> = {
   rollouts: { title: 'Rollouts', show: onDemand(async () => (await import('./desk/rolloutsPage.tsx')).RolloutsPage) },
 };
 
+const LinkPage = onDemand(async () => (await import('./link/linkPage.tsx')).LinkPage);
+
 export function App() {
   if (isLeaving.value) return <Loading />;
+  if (address.value.area === 'sso') return <SsoCallback />;
   return (
     <>
-      {isSignedIn.value ? <SignedIn /> : <StartPage />}
-      {hasEnded.value && <SignInAgain />}
+      {address.value.area === 'link' ? <LinkPage /> : isSignedIn.value ? <SignedIn /> : <StartPage />}
+      {hasEnded.value && address.value.page !== 'reset-password' && <SignInAgain />}
       <ProofDialog />
       <Question />
       <Messages />

@@ -75,7 +75,7 @@ async function allowed(path: string, call: () => Promise<unknown>): Promise<unkn
     return await call();
   } catch (error) {
     const { status, reason } = error as DeckhandError;
-    const isAboutCredentials = /\.(authenticate|prove|signOut)\.mutate$/.test(path);
+    const isAboutCredentials = /\.(authenticate|finishSso|prove|signOut)\.mutate$/.test(path);
     if (isAboutCredentials || !used || !(status === 401 || reason === 'proof_required')) throw error;
     if (status === 401) await untilSignedIn(used);
     else if (!(await askForProof())) throw error;
@@ -106,8 +106,9 @@ async function recorded(code: string, call: () => Promise<unknown>): Promise<unk
 
 /** Passwords, codes, keys and addresses of webhooks are not shown. */
 const inline = (input: unknown) =>
-  JSON.stringify(input, (name, value) => (/password|code|secret|token|url/.test(name) && value ? '…' : value)) ??
-  'undefined';
+  JSON.stringify(input, (name, value) =>
+    /password|code|secret|token|url|state|verifier|callback/.test(name) && value ? '…' : value,
+  ) ?? 'undefined';
 
 /** What fails for a moment is tried again so much later. */
 export const RETRY_MILLISECONDS = 5000;

@@ -22,6 +22,9 @@ export function keepSession(kept: Session | undefined): void {
   adopt(kept);
 }
 
+/** For the page that ends a sign-in elsewhere and is then left: other tabs adopt it. */
+export const storeSession = (kept: Session) => localStorage.setItem(KEY, JSON.stringify(kept));
+
 /** Another tab signed in or out. */
 addEventListener('storage', ({ key }) => {
   if (key === KEY || key === null) adopt(readSession());

@@ -1,5 +1,6 @@
 import { account, readAccount } from '../account.ts';
 import { go, projectAddress } from '../address.ts';
+import { Action } from '../parts/action.tsx';
 import { Hint } from '../parts/button.tsx';
 import { Field, Form } from '../parts/form.tsx';
 import { FormButton } from '../parts/formButton.tsx';
@@ -8,7 +9,9 @@ import { say } from '../parts/message.tsx';
 import { Table } from '../parts/table.tsx';
 import { client } from '../service.ts';
 import { keepSession } from '../session.ts';
+import { Identities } from './identities.tsx';
 import { asPage, DeskPage, Steps } from './operators.tsx';
+import { OwnData } from './ownData.tsx';
 import { ProjectField } from './projectField.tsx';
 import { SecondFactor } from './secondFactor.tsx';
 
@@ -17,33 +20,75 @@ type Values = Record<string, string>;
 
 export const AccountPage = () => (
   <DeskPage title={account.value?.name ?? ''}>
-    <Hint>{account.value?.email}</Hint>
-    <Invitations />
+    <Address />
+    {account.value?.email_confirmed_at && <Invitations />}
     <h2>Default project</h2>
     <Form action="Set as default" class="row" onSubmit={setDefaultProject}>
       <ProjectField label="Deckhand opens with" value={account.value?.default_project_id} isOfAll />
     </Form>
+    <Identities />
     <h2>Password</h2>
-    <Form action="Change the password" onSubmit={changePassword}>
-      <Field label="Current password" name="password" type="password" autocomplete="current-password" required />
-      <Field
-        label="New password"
-        name="new_password"
-        type="password"
-        autocomplete="new-password"
-        minLength={8}
-        required
-      />
-      <RevokeKeys />
-    </Form>
-    <SecondFactor />
+    {account.value?.has_password === false ? (
+      <Hint>Your account has none: you sign in at an identity provider.</Hint>
+    ) : (
+      <PasswordForm />
+    )}
+    {account.value?.has_password !== false && <SecondFactor />}
     <h2>Sessions</h2>
     <FormButton action="Sign out everywhere" onSubmit={signOutEverywhere} isDestructive>
       <p>All your sessions end, this one included. No device is remembered any more.</p>
       <RevokeKeys />
     </FormButton>
+    <OwnData />
   </DeskPage>
 );
+
+const PasswordForm = () => (
+  <Form action="Change the password" onSubmit={changePassword}>
+    <Field label="Current password" name="password" type="password" autocomplete="current-password" required />
+    <Field
+      label="New password"
+      name="new_password"
+      type="password"
+      autocomplete="new-password"
+      minLength={8}
+      required
+    />
+    <RevokeKeys />
+  </Form>
+);
+
+/** The address, whether it is confirmed, and its change. */
+const Address = () => (
+  <>
+    <h2>E-mail address</h2>
+    <p>
+      {account.value?.email} {account.value?.email_confirmed_at ? '(confirmed)' : '(not confirmed)'}
+    </p>
+    {!account.value?.email_confirmed_at && (
+      <>
+        <Hint>Until you confirm it, you can't see invitations to this address, nor reset your password.</Hint>
+        <Action as="quiet" run={requestConfirmation}>
+          Send me a link to confirm it
+        </Action>
+      </>
+    )}
+    <FormButton action="Change the address" title="Change your e-mail address" onSubmit={changeAddress}>
+      <Field label="New e-mail address" name="email" type="email" autocomplete="email" required />
+      <Hint>A mail with a link goes to the new address. It becomes yours when you confirm it there.</Hint>
+    </FormButton>
+  </>
+);
+
+async function requestConfirmation(): Promise<void> {
+  await client.account.requestConfirmation.mutate();
+  say(`A mail with a link is on its way to ${account.peek()?.email}.`);
+}
+
+async function changeAddress({ email = '' }: Values): Promise<void> {
+  await client.account.changeAddress.mutate({ email });
+  say(`A mail with a link is on its way to ${email}. Until you confirm it, your address stays as it is.`);
+}
 
 const RevokeKeys = () => <Field label="Revoke all my API keys, too" name="revoke_keys" type="checkbox" />;
 

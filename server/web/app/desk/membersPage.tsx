@@ -111,7 +111,10 @@ function Invitations() {
   return (
     <section>
       <h2>Invite somebody</h2>
-      <Hint>They find the invitation in their account. If they have none yet, it waits for them.</Hint>
+      <Hint>
+        They get a mail with a link, if this service sends mails, and find the invitation in their account. Who has none
+        yet signs up with the link.
+      </Hint>
       <Form action="Invite" class="row" onSubmit={invite}>
         <Field label="E-mail address" name="email" type="email" required />
         <Choice label="Role" name="role" choices={ROLES} value="member" />

@@ -19,6 +19,7 @@ const AREAS: Record<string, Record<string, string>> = {
   grants: { write: 'do what needs your password otherwise: make owners and webhooks' },
   platforms: { read: 'list platforms', write: 'change platforms' },
   users: { read: 'list users', write: 'change users' },
+  mails: { read: 'see which mails were sent', write: 'send failed mails again' },
 };
 
 /** By scope. */
@@ -29,7 +30,7 @@ export const SCOPES = new Map<string, string>([
   ['admin', 'act as a superadmin, in all projects'],
 ]);
 
-const OF_SUPERADMINS = /^(platforms|users):|^(projects|plans):write$|^admin$/;
+const OF_SUPERADMINS = /^(platforms|users|mails):|^(projects|plans):write$|^admin$/;
 
 /** The scopes that a user has a use for. */
 export const scopesFor = (user: { isSuperadmin: boolean; isOwner: boolean }) =>

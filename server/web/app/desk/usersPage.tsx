@@ -126,10 +126,25 @@ function OneUser({ id }: { id: number }) {
   );
 }
 
+type Touched = Awaited<ReturnType<typeof client.users.deactivate.mutate>>;
+
+function touchedBy(name: string, { sessions_ended, keys_refused, paused_webhooks, sole_owner_of }: Touched): string {
+  const hosts = paused_webhooks.map(({ host }) => host).join(', ');
+  const projects = sole_owner_of.map((project) => project.name).join(', ');
+  return [
+    `${name} is deactivated. Sessions ended: ${sessions_ended}, API keys refused: ${keys_refused}.`,
+    hosts && `Webhooks to ${hosts} are switched off.`,
+    projects && `These projects have no other active owner: ${projects}.`,
+  ]
+    .filter(Boolean)
+    .join(' ');
+}
+
 function Details({ user, reload }: { user: User; reload: () => Promise<void> }) {
   const { id, name, email, is_active, has_second_factor } = user;
   const isOwn = id === account.value?.id;
   const isPerson = user.kind === 'person';
+  const isErased = user.erased_at !== null;
   const toHandOver = handed.value?.id === id && [location.origin, email, handed.value.password].join('\n');
   const update = async (changes: Changes) => {
     await client.users.update.mutate({ ...changes, id });
@@ -146,6 +161,25 @@ function Details({ user, reload }: { user: User; reload: () => Promise<void> }) 
     const password = makePassword();
     await update({ password });
     handed.value = { id, password };
+  };
+  const eraseUser = async () => {
+    const { review } = await client.users.erase.mutate({ id });
+    await reload();
+    const texts = review.map(({ table, ids }) => `${table} ${ids.join(', ')}`).join('; ');
+    say(`User ${id} is erased.${texts && ` These texts name them, look at them: ${texts}.`}`);
+  };
+  const activate = async () => {
+    const { keys_accepted, resumed_webhooks } = await client.users.activate.mutate({ id });
+    await reload();
+    const hosts = resumed_webhooks.map(({ host }) => host).join(', ');
+    say(
+      `${name} may sign in again. API keys that work again: ${keys_accepted}.${hosts && ` Webhooks to ${hosts} go on.`}`,
+    );
+  };
+  const deactivate = async () => {
+    const touched = await client.users.deactivate.mutate({ id });
+    await reload();
+    say(touchedBy(name, touched), { label: 'Undo', run: activate });
   };
   const steps = [
     {
@@ -171,12 +205,19 @@ function Details({ user, reload }: { user: User; reload: () => Promise<void> }) 
     },
     {
       label: 'Deactivate',
-      run: () => update({ is_active: false }),
+      run: deactivate,
       isOffered: is_active && !isOwn,
       question: `${name} is signed out everywhere and can't sign in. Their API keys stop working, and webhooks that they answer for are switched off. What they wrote stays. You can activate them again.`,
       isDestructive: true,
     },
-    { label: 'Activate', run: () => update({ is_active: true }), isOffered: !is_active },
+    { label: 'Activate', run: activate, isOffered: !is_active && !isErased },
+    {
+      label: 'Erase',
+      run: eraseUser,
+      isOffered: !isOwn && !isErased,
+      question: `The name, address, sessions, keys and memberships of ${name} go for good. Cards and comments stay, without the name. Nobody can undo this.`,
+      isDestructive: true,
+    },
   ];
   return (
     <>

@@ -55,8 +55,9 @@ export async function copy(text: string): Promise<void> {
   }
 }
 
-function download(name: string, text: string): void {
-  const href = URL.createObjectURL(new Blob([`${text}\n`], { type: 'text/plain' }));
+/** Saves a text as a file. */
+export function download(name: string, text: string, type = 'text/plain'): void {
+  const href = URL.createObjectURL(new Blob([`${text}\n`], { type }));
   Object.assign(document.createElement('a'), { href, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(href), 10_000);
 }

@@ -1,0 +1,221 @@
+import { sql } from 'kysely';
+import type { Erased } from '../../../shared/erasure.ts';
+import { badRequest } from '../../../shared/errors.ts';
+import type { BackgroundWork } from '../../database/background.ts';
+import { lockProjects } from '../../database/projectLock.ts';
+import { containsText, type Db, query, transact } from '../../database/query.ts';
+import type { Row } from '../../database/tables.ts';
+import { NOW } from '../../database/timestamp.ts';
+import type { AccountContext, ProvisioningContext } from '../access/context.ts';
+import { isManager } from '../access/permission.ts';
+import { type WriteContext, writeEvents } from '../event/event.ts';
+import { madeBy, pauseWithoutRight } from '../event/webhookRight.ts';
+import { callForAccountWork } from './accountCall.ts';
+import { revokeKeys } from './key.ts';
+import { deleteMember } from './member.ts';
+import { PERSONAL_DATA } from './personalData.ts';
+import { clearInSlices, type Person, removeAbout } from './personalRows.ts';
+import { endSessions, mustLeaveASuperadmin, unknownUser } from './user.ts';
+
+/** Erases the caller. */
+export const eraseAccount = (context: AccountContext) => erasePerson(context, context.caller.id);
+
+/** Erases any user, for superadmins. */
+export const eraseUser = (context: ProvisioningContext, { id }: { id: number }) => erasePerson(context, id);
+
+type Found = Person & Pick<Row<'users'>, 'name' | 'superadmin' | 'created_at'>;
+
+/**
+ * Blanks a user, whose id stays for what refers to it, and removes what the service has written about them. What has to be searched
+ * for in long tables is done before and after the transaction, in short statements.
+ *
+ * `isRepeated`: it was done before, and a restore has brought them back: it is not refused then, whatever the backup has.
+ */
+export async function erasePerson(context: WriteContext, id: number, isRepeated = false): Promise<Erased> {
+  const person = await findPerson(context.db, id);
+  if (!isRepeated) await mustBeErasable(context.db, person);
+  const review = isRepeated ? [] : await findMentions(context.db, person);
+  await clearInSlices(context.db, 'idempotency_keys', 'answer', namesThem(person));
+  // What they did now is not kept either.
+  const origin = context.caller?.id === id ? { ...context.origin, requestId: null } : context.origin;
+  const erased = await transact(context.db, (db) => eraseRows({ ...context, origin, db }, person, isRepeated));
+  await sweep(context.db, id, isRepeated ? undefined : performance.now() + LONGEST_SWEEP_MILLISECONDS);
+  callForAccountWork();
+  return { user_id: id, ...erased, review };
+}
+
+/** For longer, the background goes on. */
+const LONGEST_SWEEP_MILLISECONDS = 5000;
+
+async function findPerson(db: Db, id: number): Promise<Found> {
+  const [found] = await query(
+    db,
+    sql<Found>`
+      select u.id, u.name, u.superadmin, u.created_at, array(
+        select lower(u.email) union select lower(m.email) from mails m where m.user_id = u.id) as addresses
+      from users u where u.id = ${id} and u.erased_at is null`,
+  );
+  if (!found) throw unknownUser();
+  return found;
+}
+
+/** Throws a 400 for the last superadmin who can sign in with a password, and for the last owner of a project. */
+async function mustBeErasable(db: Db, { id, superadmin }: Found): Promise<void> {
+  if (superadmin) await mustLeaveASuperadmin(db, id);
+  const owned = await query(
+    db,
+    sql<{ id: number; name: string }>`
+      select p.id, p.name from members m join projects p on p.id = m.project_id
+      where m.user_id = ${id} and ${isManager('m')} and not exists (
+        select from members o join users u on u.id = o.user_id and u.is_active
+        where o.project_id = m.project_id and o.user_id <> ${id} and ${isManager('o')})
+      order by p.id limit 11`,
+  );
+  if (owned.length === 0) return;
+  const names = owned.slice(0, 10).map(({ id, name }) => `${name} (${id})`);
+  throw badRequest(
+    `This is the last owner of ${names.join(', ')}${owned.length > 10 ? ' and others' : ''}. Make somebody else an owner first.`,
+    'last_owner',
+  );
+}
+
+async function eraseRows(context: WriteContext, person: Found, isRepeated: boolean) {
+  const { db } = context;
+  const { id } = person;
+  // Projects before users, like a change of a membership: one lock order prevents deadlocks.
+  const locked = new Set((await lockProjects(db, sql`id in (${projectsOf(id)})`)).map((project) => project.id));
+  // Before their own row: of two superadmins who erase each other, the second one stays.
+  if (person.superadmin && !isRepeated) await mustLeaveASuperadmin(db, id);
+  await db
+    .selectFrom('users')
+    .select('id')
+    .where('id', '=', id)
+    .where('erased_at', 'is', null)
+    .forUpdate()
+    .executeTakeFirstOrThrow(unknownUser);
+  const projects = await query(db, projectsOf(id));
+  if (projects.some(({ project_id }) => !locked.has(project_id))) throw changedMeanwhile();
+  if (!isRepeated) await mustBeErasable(db, person);
+
+  // First, so that all their webhooks are paused here.
+  await db.updateTable('users').set(blankOf(id)).where('id', '=', id).execute();
+  const paused = await pauseWithoutRight(context, madeBy(id));
+  for (const { project_id } of projects) await deleteMember(context, project_id, id, { mayBeLastOwner: isRepeated });
+  await withdrawInvitations(context, person);
+  await endSignOns(db, person);
+  await revokeKeys(context, id);
+  await endSessions(db, id);
+  await query(
+    db,
+    sql`update idempotency_keys t set answer = null where ${namesThem(person)} and created_at > now() - interval '5 minutes'`,
+  );
+  await writeEvents(context, [{ type: 'user.erased', subject_id: id }]);
+  // Last: it blanks the entries of the audit trail that were written just now, too.
+  const removed = await removeAbout(db, person);
+  const { erased_at } = await db
+    .insertInto('erasures')
+    .values({ user_id: id, user_created_at: person.created_at, erased_by: context.caller?.id ?? null })
+    .returning('erased_at')
+    .executeTakeFirstOrThrow();
+  return { erased_at, removed, paused_webhooks: paused.map((webhook) => webhook.id) };
+}
+
+const projectsOf = (id: number) =>
+  sql<{ project_id: number }>`select project_id from members where user_id = ${id} order by project_id`;
+
+/** `transact` retries a serialization failure. */
+const changedMeanwhile = () => Object.assign(new Error('The person joined a project meanwhile.'), { code: '40001' });
+
+const blankOf = (id: number) => ({
+  name: 'Erased user',
+  // Somebody may have that address already.
+  email: sql<string>`${`erased-${id}`} || case when exists (select from users where lower(email) = ${`erased-${id}@erased.invalid`})
+    then '-' || gen_random_uuid() else '' end || '@erased.invalid'`,
+  ...{ email_confirmed_at: null, language: null, default_project_id: null, rate_limit_per_minute: null },
+  password_hash: null,
+  ...{ totp_secret: null, totp_pending_secret: null, totp_last_step: 0, totp_failures: 0, totp_blocked_until: null },
+  ...{ superadmin: false, superadmin_billing: false, enable_ai: false, is_active: false },
+  ...{ erased_at: NOW, updated_at: NOW },
+});
+
+/** Those to the person, and those by them, which nobody could accept any more. */
+async function withdrawInvitations(context: WriteContext, { id, addresses }: Person): Promise<void> {
+  const withdrawn = await query(
+    context.db,
+    sql<{ id: number; project_id: number }>`
+      delete from invitations where invited_by = ${id} or lower(email) = any(${addresses}::text[]) returning id, project_id`,
+  );
+  await writeEvents(
+    context,
+    withdrawn.map(({ id, project_id }) => ({ type: 'invitation.withdrawn', project_id, subject_id: id }) as const),
+  );
+}
+
+/** Sign-ins at an issuer that are under way: the row has what the issuer says, and no user yet. */
+const endSignOns = (db: Db, { id, addresses }: Person) =>
+  query(
+    db,
+    sql`
+      delete from sso_flows f where lower(f.claims ->> 'email') = any(${addresses}::text[])
+        or exists (select from identities i where i.user_id = ${id} and i.subject = f.claims ->> 'sub')`,
+  );
+
+/** Whether a stored answer `t` to somebody else has the name or an address as a value. */
+const namesThem = ({
+  name,
+  addresses,
+}: Found) => sql`t.answer is not null and (position(${JSON.stringify(name)} in t.answer) > 0
+  or exists (select from unnest(${addresses.map((address) => JSON.stringify(address))}::text[]) as address
+    where position(address in lower(t.answer)) > 0))`;
+
+const MOST_MENTIONS = 100;
+
+/** Texts with the name or the address. A name of two letters would be everywhere. */
+async function findMentions(db: Db, { id, name, addresses }: Found): Promise<Erased['review']> {
+  const wanted = [...(name.length > 2 ? [name] : []), ...addresses];
+  const review: Erased['review'] = [];
+  for (const [table, { key, text, flags }] of Object.entries(PERSONAL_DATA)) {
+    for (const column of text) {
+      const found = await query(
+        db,
+        sql<{ id: number }>`
+          select ${sql.ref(`t.${key[0]}`)} as id from ${sql.table(table)} t
+          where ${flags.has('ofProject') ? sql`t.project_id in (${projectsOf(id)})` : sql`true`}
+            and (${sql.join(
+              wanted.map((value) => containsText(value, `t.${column}`)),
+              sql` or `,
+            )})
+          order by 1 limit ${sql.lit(MOST_MENTIONS)}`,
+      );
+      if (found.length > 0) review.push({ table, column, ids: found.map((row) => row.id) });
+    }
+  }
+  return review;
+}
+
+/** Blanks what is in the log of events. False if there was not enough time. */
+const sweep = (db: Db, id: number, until = Number.POSITIVE_INFINITY): Promise<boolean> =>
+  clearInSlices(
+    db,
+    'events',
+    'request_id',
+    sql`t.user_id = ${id}::int and t.request_id is not null`,
+    () => performance.now() > until,
+  );
+
+/** Once more a while later: for what the time did not suffice, or for calls that were under way while somebody was erased. */
+export const ERASURE_SWEEP: BackgroundWork = {
+  table: 'erasures',
+  step: async (db) => {
+    const [due] = await query(
+      db,
+      sql<{ user_id: number }>`
+        select user_id from erasures where swept_at is null and erased_at < now() - interval '2 minutes' order by user_id limit 1`,
+    );
+    if (!due) return { count: 0 };
+    await sweep(db, due.user_id);
+    await transact(db, (db) => removeAbout(db, { id: due.user_id, addresses: [] }));
+    await query(db, sql`update erasures set swept_at = now() where user_id = ${due.user_id}`);
+    return { count: 1 };
+  },
+};

@@ -1,0 +1,116 @@
+import { type RawBuilder, sql } from 'kysely';
+import { type Db, oneRow, plannedEachTime, query } from '../../database/query.ts';
+import { PERSONAL_DATA, type PersonalTable } from './personalData.ts';
+
+/** Statements over rows about a person, made from the list of personal data. */
+
+/** `addresses` in lower case: the present one, and those of their mails. */
+export type Person = { id: number; addresses: string[] };
+
+/** Whether a row with this alias is about the person; undefined for tables that are about nobody. */
+export function isAbout(
+  { by, address }: PersonalTable,
+  alias: string,
+  person: Person,
+): RawBuilder<boolean> | undefined {
+  const conditions = [
+    ...by.map((column) => sql`${sql.ref(`${alias}.${column}`)} = ${person.id}::int`),
+    ...address.map((column) => sql`lower(${sql.ref(`${alias}.${column}`)}) = any(${person.addresses}::text[])`),
+  ];
+  return conditions.length > 0 ? sql`(${sql.join(conditions, sql` or `)})` : undefined;
+}
+
+/** The key of the last row of a slice, as JSON. */
+type Place = object | null;
+
+/** The next rows of a table `t`, by its key. */
+function nextRows(table: string, last: Place, which: RawBuilder<unknown>, limit: number) {
+  const keys = keysOf(table);
+  const before = sql`jsonb_populate_record(null::${sql.table(table)}, ${JSON.stringify(last)}::jsonb) as before`;
+  const isAfter = sql`(${sql.join(keys.map((key) => sql.ref(`t.${key}`)))}) > (${sql.join(keys.map((key) => sql.ref(`before.${key}`)))})`;
+  return sql`
+    select t.* from ${sql.table(table)} t ${last ? sql`, ${before}` : sql``}
+    where ${last ? isAfter : sql`true`} and ${which} order by ${sql.join(keys.map((key) => sql.ref(`t.${key}`)))} limit ${sql.lit(limit)}`;
+}
+
+const keysOf = (table: string) => PERSONAL_DATA[table]?.key ?? [];
+
+/** The key of the last row of `slice`. */
+const lastOf = (table: string) => sql`(
+  select jsonb_build_object(${sql.join(keysOf(table).map((key) => sql`${sql.lit(key)}, ${sql.ref(`s.${key}`)}`))}) from slice s
+  order by ${sql.join(keysOf(table).map((key) => sql`${sql.ref(`s.${key}`)} desc`))} limit 1)`;
+
+/** Bounds the memory and the time of a statement. */
+const ROWS = 500;
+const SCANNED_ROWS = 2000;
+
+/** The rows about a person, page by page, without secrets. A page of a table without an index may be empty. */
+export async function* rowsAbout(db: Db, table: string, person: Person): AsyncGenerator<object[]> {
+  const listed = PERSONAL_DATA[table] as PersonalTable;
+  const which = isAbout(listed, 't', person);
+  if (!which) return;
+  const isScanned = listed.flags.has('scanned');
+  const limit = isScanned ? SCANNED_ROWS : ROWS;
+  for (let last: Place = null; ; ) {
+    const page: { rows: object[]; last: Place; read: number } = oneRow(
+      await query(
+        db,
+        plannedEachTime(sql<{ rows: object[]; last: Place; read: number }>`
+          with slice as materialized (${nextRows(table, last, isScanned ? sql`true` : which, limit)})
+          select coalesce(jsonb_agg(to_jsonb(t) - ${listed.secret}::text[]) filter (where ${which}), '[]') as rows,
+            ${lastOf(table)} as last, count(*)::int as read from slice t`),
+      ),
+    );
+    yield page.rows;
+    if (page.read < limit) return;
+    last = page.last;
+  }
+}
+
+/** Sets a column to null where a condition on `t` holds, slice by slice over the whole table. False if the time did not suffice. */
+export async function clearInSlices(
+  db: Db,
+  table: string,
+  column: string,
+  which: RawBuilder<unknown>,
+  isLate: () => boolean = () => false,
+): Promise<boolean> {
+  const isSame = sql.join(
+    keysOf(table).map((key) => sql`${sql.ref(`u.${key}`)} = ${sql.ref(`t.${key}`)}`),
+    sql` and `,
+  );
+  for (let last: Place = null; !isLate(); ) {
+    const slice: { last: Place; read: number } = oneRow(
+      await query(
+        db,
+        plannedEachTime(sql<{ last: Place; read: number }>`
+          with slice as materialized (${nextRows(table, last, sql`true`, SCANNED_ROWS)}), cleared as (
+            update ${sql.table(table)} u set ${sql.ref(column)} = null from slice t where ${isSame} and (${which}))
+          select ${lastOf(table)} as last, count(*)::int as read from slice`),
+      ),
+    );
+    if (slice.read < SCANNED_ROWS) return true;
+    last = slice.last;
+  }
+  return false;
+}
+
+/** Deletes or blanks what the list says, except what is swept. Returns how many rows of each table. */
+export async function removeAbout(db: Db, person: Person): Promise<{ table: string; rows: number }[]> {
+  const removed: { table: string; rows: number }[] = [];
+  for (const [table, listed] of Object.entries(PERSONAL_DATA)) {
+    const which = isAbout(listed, 't', person);
+    const isDeleted = listed.flags.has('delete');
+    if (!which || !(isDeleted || listed.flags.has('blank'))) continue;
+    const columns = [...listed.about, ...listed.secret].map((column) => sql.ref(column));
+    const change = isDeleted
+      ? sql`delete from ${sql.table(table)} t where ${which} returning 1`
+      : sql`update ${sql.table(table)} t set ${sql.join(columns.map((column) => sql`${column} = null`))}
+            where ${which} and num_nonnulls(${sql.join(columns)}) > 0 returning 1`;
+    const { rows } = oneRow(
+      await query(db, sql<{ rows: number }>`with removed as (${change}) select count(*)::int as rows from removed`),
+    );
+    if (rows > 0) removed.push({ table, rows });
+  }
+  return removed;
+}

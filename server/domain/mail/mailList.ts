@@ -1,0 +1,49 @@
+import { sql } from 'kysely';
+import { badRequest, notFound } from '../../../shared/errors.ts';
+import { Mail, type MailChoice, type MailList } from '../../../shared/mail.ts';
+import { readPage } from '../../database/page.ts';
+import { transact } from '../../database/query.ts';
+import type { Removal } from '../../database/removal.ts';
+import { daysBefore, NOW } from '../../database/timestamp.ts';
+import type { SignedInContext } from '../access/context.ts';
+import { writeEvents } from '../event/event.ts';
+import { callForMail } from './mail.ts';
+
+/** Without `data`, and without links, which the database has only as hashes. */
+const COLUMNS = Mail.keyof().options;
+
+/** With the hashes of their links, which have ended by then. */
+export const mailRemoval: Removal = {
+  table: 'mails',
+  due: (now) => sql`t.created_at < ${daysBefore(now, 30)}`,
+  by: 'created_at',
+};
+
+/** Mails of the last 30 days, newest first. */
+export async function listMails({ db }: SignedInContext, { state, ...page }: MailList) {
+  const mails = db.selectFrom('mails').select(COLUMNS);
+  return readPage('mails', state == null ? mails : mails.where('state', '=', state), page, ['id'], 'desc');
+}
+
+/** Tries a mail again that had failed for good, from the first attempt on. */
+export async function retryMail(context: SignedInContext, { id }: MailChoice) {
+  const mail = await transact(context.db, async (db) => {
+    const { state } = await db
+      .selectFrom('mails')
+      .select('state')
+      .where('id', '=', id)
+      .forUpdate()
+      .executeTakeFirstOrThrow(() => notFound('There is no such mail.'));
+    if (state !== 'failed') throw badRequest('Only a failed mail can be tried again.', 'mail_not_failed');
+    const mail = await db
+      .updateTable('mails')
+      .set({ state: 'waiting', failures: 0, next_attempt_at: NOW, leased_until: null })
+      .where('id', '=', id)
+      .returning(COLUMNS)
+      .executeTakeFirstOrThrow();
+    await writeEvents({ ...context, db }, [{ type: 'mail.retried', subject_id: id }]);
+    return mail;
+  });
+  callForMail();
+  return { mail };
+}

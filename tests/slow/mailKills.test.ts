@@ -1,0 +1,85 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { sql } from 'kysely';
+import { afterAll, expect, it } from 'vitest';
+import { givenDatabase, givenEmbedded } from '../faults/outcome.ts';
+import { makeWorld } from '../faults/world.ts';
+import { makeCaller } from '../harness/caller.ts';
+import { type Behaviour, givenMailServer } from '../harness/mailServer.ts';
+import { readRows, removeProcesses, startService } from '../harness/process.ts';
+import { findTestServer } from '../harness/server.ts';
+
+afterAll(removeProcesses);
+
+const MAILS_A_ROUND = 4;
+const TOKEN = 'a-token-for-this-test';
+
+/** What the mail server does until each kill. In most rounds it takes mails, and the kill follows at the moment of its answer. */
+const ROUNDS: Behaviour[] = ['take', 'stall', 'take', 'drop', 'take', 'defer', 'take', 'no greeting', 'take', 'take'];
+
+it('ten kills, with a mail server that defers, stalls and drops, lose no mail, double one each at most, and delay no request', async () => {
+  const found = await findTestServer();
+  const place = found.url ? await givenDatabase(found.url) : await givenEmbedded();
+  const server = await givenMailServer();
+  const settings = { ...place.settings, ...server.settings };
+  const { clients } = await makeWorld(settings);
+  await readRows(settings, sql`update sessions set proven_at = now()`);
+  const expected: string[] = [];
+  let slowest = 0;
+
+  for (const [round, behaviour] of ROUNDS.entries()) {
+    server.behave(behaviour);
+    const isTaking = behaviour === 'take' || behaviour === 'drop';
+    const service = await startService(settings);
+    let left = 1 + (round % MAILS_A_ROUND);
+    const killed = new Promise<void>((done) => {
+      server.onReceived(() => {
+        if (--left > 0) return;
+        process.kill(service.pid, 'SIGKILL');
+        done();
+      });
+    });
+    for (let number = round * MAILS_A_ROUND; number < (round + 1) * MAILS_A_ROUND; number++) {
+      const { rpc } = makeCaller(service.url, clients[number]!.token);
+      const begun = performance.now();
+      // Tells its owner by mail. A call that the kill cut off may be stored, or not.
+      const created = rpc.keys.create.mutate({ name: `key ${number}`, scopes: ['boards:read'] });
+      const isStored = await created.then(
+        () => true,
+        () => false,
+      );
+      if (isStored) expected.push(`key ${number}`);
+      slowest = Math.max(slowest, performance.now() - begun);
+    }
+    await Promise.race([killed, pause(isTaking ? 3000 : 200)]);
+    await service.stop('SIGKILL');
+  }
+
+  server.behave('take');
+  server.onReceived(() => undefined);
+  // Instead of waiting for retries. The mails of killed processes wait for the end of their leases.
+  await readRows(settings, sql`update mails set next_attempt_at = now() where state = 'waiting'`);
+  const service = await startService({ ...settings, METRICS_TOKEN: TOKEN });
+  const waiting = async () => {
+    const headers = { authorization: `Bearer ${TOKEN}` };
+    const metrics = await (await fetch(`${service.url}/metrics`, { headers })).text();
+    return /^deckhand_mails_waiting\{kind="key_created"\} (\d+)$/m.exec(metrics)?.[1];
+  };
+  await expect.poll(waiting, { timeout: 70_000, interval: 1000 }).toBe('0');
+  await service.stop();
+
+  const names = server.received
+    .filter(({ isAcknowledged }) => isAcknowledged)
+    .map(({ text }) => /key \d+/.exec(text)![0]);
+  const sent = new Set(names);
+  expect(expected.filter((name) => !sent.has(name))).toEqual([]);
+  expect(expected.length).toBeGreaterThan(ROUNDS.length * 2);
+  const doubled = names.length - sent.size;
+  expect(doubled).toBeGreaterThan(0);
+  expect(doubled).toBeLessThanOrEqual(ROUNDS.length);
+  const states = sql`select state, count(*)::int as mails from mails group by state`;
+  expect(await readRows(settings, states)).toEqual([{ state: 'sent', mails: sent.size }]);
+  // Attempts took up to 8 seconds meanwhile.
+  expect(slowest).toBeLessThan(3000);
+  await server.close();
+  await place.remove();
+}, 180_000);
