@@ -171,4 +171,4 @@ export const traitsOf = (type: string): EventTraits | undefined => (EVENT_TYPES 
 /** Whether it can happen in a project: its owners see it, and its webhooks get it. */
 export const isOfProjects = (type: string): boolean => !OUTSIDE_OF_PROJECTS.test(type);
 const OUTSIDE_OF_PROJECTS =
-  /^(master_|release|rollout|platform|subscription|plan|theme|user|second_factor|recovery|session)/;
+  /^(master_|release|rollout|platform|subscription|plan|theme|user|export|identity|mail|second_factor|recovery|session)/;
