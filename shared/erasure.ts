@@ -25,8 +25,12 @@ export const Erased = z.object({
     )
     .meta({
       description:
-        'Texts that name the person, or their e-mail address: the service does not change what people wrote. From projects that the person was a member of, and from texts outside of projects.',
+        'Texts that name the person, or their e-mail address: the service does not change what people wrote. From projects that the person was a member of, without what is in the trash, and from texts outside of projects.',
     }),
+  is_review_complete: z.boolean().meta({
+    description: 'False if a search of five seconds did not suffice for all texts.',
+    example: true,
+  }),
   paused_webhooks: z.array(id).meta({ description: 'Webhooks that the person had made, and that are paused now.' }),
 });
 export type Erased = z.output<typeof Erased>;

@@ -14,6 +14,7 @@ import {
   isPrepared,
   type Sent,
   skipIds,
+  WITHOUT_STATEMENTS,
 } from './harness/plans.ts';
 import { databaseUrl, withOwnDatabase } from './harness/service.ts';
 import { allowedCaller, givenStartState } from './harness/startStates.ts';
@@ -105,7 +106,7 @@ describe.skipIf(!databaseUrl)('without statistics', () => {
     '%s reads not many more rows',
     async (name) => {
       const statements = sent.get(name) ?? [];
-      expect(statements).not.toEqual([]);
+      if (!WITHOUT_STATEMENTS.includes(name)) expect(statements).not.toEqual([]);
       const known = await rowsRead(client, 'with_statistics', statements);
       const reads = {
         custom: await rowsRead(client, 'without_statistics', statements, 'force_custom_plan'),

@@ -63,7 +63,7 @@ export async function removeSome(
 
 /** For this transaction: rows come from their index one by one, whatever the planner believes about their number. */
 export async function useIndexes(db: Db): Promise<void> {
-  const off = UNBOUNDED.map((name) => sql`set_config(${name}, 'off', true)`);
+  const off = UNBOUNDED.map((name) => sql`set_config(${sql.lit(name)}, 'off', true)`);
   await query(db, sql`select ${sql.join(off)}`);
 }
 /** Ways to read that take in all due rows before the first one comes out. */

@@ -98,10 +98,11 @@ export async function givenMailServer() {
       return find()!;
     },
     /** Sends everything that is due at a time, as the background work of a service does, and returns what arrived. */
-    sendDue: async ({ at = Date.now(), ...more }: { at?: number } & Partial<Mailing> = {}): Promise<ReceivedMail[]> => {
+    sendDue: async ({ at, ...more }: { at?: number } & Partial<Mailing> = {}): Promise<ReceivedMail[]> => {
       const before = received.length;
       const log = pino({ level: 'silent' });
-      const now = sql<Date>`${new Date(at)}::timestamptz`;
+      // The database's own clock, unless a test gives a time: that of this process has milliseconds only.
+      const now = at === undefined ? undefined : sql<Date>`${new Date(at)}::timestamptz`;
       const send = makeSmtp(settings.SMTP_URL, MAIL_FROM);
       const mailing: Mailing = { db: await testDb(), log, base: BASE, send, now, ...more };
       while ((await sendNext(mailing, new AbortController().signal)) !== 'nothing due');

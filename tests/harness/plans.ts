@@ -8,6 +8,9 @@ import { givenBoard, givenCard, givenGroup, givenTag, type World } from './world
 
 /** The plans of statements, in a database with many rows. */
 
+/** The identity providers of sign-on are settings; a sign-in at one that is unknown is refused by them, too. */
+export const WITHOUT_STATEMENTS = ['auth.listIssuers', 'auth.startSso'];
+
 export type Sent = { text: string; values: unknown[] };
 
 /** Many projects with five cards each, one of them with half of the rows; without foreign keys and triggers, which would take most of the time. */

@@ -47,6 +47,7 @@ export const User = defineEntity({
       expression: `case kind when 'service' then password_hash is null and totp_secret is null and totp_pending_secret is null else true end`,
     },
   ],
+  indexes: [{ name: 'users_superadmins_index', properties: ['id'], where: 'superadmin' }],
   uniques: [
     { name: 'users_email_unique', expression: 'create unique index "users_email_unique" on "users" (lower("email"))' },
   ],

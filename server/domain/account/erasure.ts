@@ -3,7 +3,7 @@ import type { Erased } from '../../../shared/erasure.ts';
 import { badRequest } from '../../../shared/errors.ts';
 import type { BackgroundWork } from '../../database/background.ts';
 import { lockProjects } from '../../database/projectLock.ts';
-import { containsText, type Db, query, transact } from '../../database/query.ts';
+import { type Db, query, transact } from '../../database/query.ts';
 import type { Row } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import type { AccountContext, ProvisioningContext } from '../access/context.ts';
@@ -13,7 +13,7 @@ import { madeBy, pauseWithoutRight } from '../event/webhookRight.ts';
 import { callForAccountWork } from './accountCall.ts';
 import { revokeKeys } from './key.ts';
 import { deleteMember } from './member.ts';
-import { PERSONAL_DATA } from './personalData.ts';
+import { findMentions } from './mention.ts';
 import { clearInSlices, type Person, removeAbout } from './personalRows.ts';
 import { endSessions, mustLeaveASuperadmin, unknownUser } from './user.ts';
 
@@ -34,14 +34,14 @@ type Found = Person & Pick<Row<'users'>, 'name' | 'superadmin' | 'created_at'>;
 export async function erasePerson(context: WriteContext, id: number, isRepeated = false): Promise<Erased> {
   const person = await findPerson(context.db, id);
   if (!isRepeated) await mustBeErasable(context.db, person);
-  const review = isRepeated ? [] : await findMentions(context.db, person);
+  const found = isRepeated ? { review: [], is_review_complete: true } : await findMentions(context.db, person);
   await clearInSlices(context.db, 'idempotency_keys', 'answer', namesThem(person));
   // What they did now is not kept either.
   const origin = context.caller?.id === id ? { ...context.origin, requestId: null } : context.origin;
   const erased = await transact(context.db, (db) => eraseRows({ ...context, origin, db }, person, isRepeated));
   await sweep(context.db, id, isRepeated ? undefined : performance.now() + LONGEST_SWEEP_MILLISECONDS);
   callForAccountWork();
-  return { user_id: id, ...erased, review };
+  return { user_id: id, ...erased, ...found };
 }
 
 /** For longer, the background goes on. */
@@ -167,31 +167,6 @@ const namesThem = ({
 }: Found) => sql`t.answer is not null and (position(${JSON.stringify(name)} in t.answer) > 0
   or exists (select from unnest(${addresses.map((address) => JSON.stringify(address))}::text[]) as address
     where position(address in lower(t.answer)) > 0))`;
-
-const MOST_MENTIONS = 100;
-
-/** Texts with the name or the address. A name of two letters would be everywhere. */
-async function findMentions(db: Db, { id, name, addresses }: Found): Promise<Erased['review']> {
-  const wanted = [...(name.length > 2 ? [name] : []), ...addresses];
-  const review: Erased['review'] = [];
-  for (const [table, { key, text, flags }] of Object.entries(PERSONAL_DATA)) {
-    for (const column of text) {
-      const found = await query(
-        db,
-        sql<{ id: number }>`
-          select ${sql.ref(`t.${key[0]}`)} as id from ${sql.table(table)} t
-          where ${flags.has('ofProject') ? sql`t.project_id in (${projectsOf(id)})` : sql`true`}
-            and (${sql.join(
-              wanted.map((value) => containsText(value, `t.${column}`)),
-              sql` or `,
-            )})
-          order by 1 limit ${sql.lit(MOST_MENTIONS)}`,
-      );
-      if (found.length > 0) review.push({ table, column, ids: found.map((row) => row.id) });
-    }
-  }
-  return review;
-}
 
 /** Blanks what is in the log of events. False if there was not enough time. */
 const sweep = (db: Db, id: number, until = Number.POSITIVE_INFINITY): Promise<boolean> =>

@@ -27,7 +27,10 @@ export async function startExport(context: AccountContext) {
     if (recent.some(({ state }) => state === 'waiting')) return { state: 'waiting' as const };
     if (recent.length >= MOST_EXPORTS_A_DAY)
       throw badRequest(`There are at most ${MOST_EXPORTS_A_DAY} exports a day. Fetch the last one.`, 'place_full');
-    await query(db, sql`delete from export_parts where export_id in (select id from exports where user_id = ${id})`);
+    await query(
+      db,
+      sql`delete from export_parts where export_id = any(array(select id from exports where user_id = ${id}))`,
+    );
     await db.insertInto('exports').values({ user_id: id }).execute();
     callForAccountWork();
     await writeEvents({ ...context, db }, [{ type: 'export.started', data: { user_id: id } }]);

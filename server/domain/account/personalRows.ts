@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
-import { type Db, oneRow, plannedEachTime, query } from '../../database/query.ts';
+import { type Db, oneRow, plannedEachTime, query, transact } from '../../database/query.ts';
+import { useIndexes } from '../../database/removal.ts';
 import { PERSONAL_DATA, type PersonalTable } from './personalData.ts';
 
 /** Statements over rows about a person, made from the list of personal data. */
@@ -23,14 +24,15 @@ export function isAbout(
 /** The key of the last row of a slice, as JSON. */
 type Place = object | null;
 
-/** The next rows of a table `t`, by its key. */
+/** The next rows of a table `t`, by its key. Each value of the last key is a statement of its own, so that the index is entered there. */
 function nextRows(table: string, last: Place, which: RawBuilder<unknown>, limit: number) {
   const keys = keysOf(table);
-  const before = sql`jsonb_populate_record(null::${sql.table(table)}, ${JSON.stringify(last)}::jsonb) as before`;
-  const isAfter = sql`(${sql.join(keys.map((key) => sql.ref(`t.${key}`)))}) > (${sql.join(keys.map((key) => sql.ref(`before.${key}`)))})`;
+  const lastValue = (key: string) =>
+    sql`(select ${sql.ref(key)} from jsonb_populate_record(null::${sql.table(table)}, ${JSON.stringify(last)}::jsonb))`;
+  const own = sql.join(keys.map((key) => sql.ref(`t.${key}`)));
   return sql`
-    select t.* from ${sql.table(table)} t ${last ? sql`, ${before}` : sql``}
-    where ${last ? isAfter : sql`true`} and ${which} order by ${sql.join(keys.map((key) => sql.ref(`t.${key}`)))} limit ${sql.lit(limit)}`;
+    select t.* from ${sql.table(table)} t
+    where ${last ? sql`(${own}) > (${sql.join(keys.map(lastValue))})` : sql`true`} and ${which} order by ${own} limit ${sql.lit(limit)}`;
 }
 
 const keysOf = (table: string) => PERSONAL_DATA[table]?.key ?? [];
@@ -52,15 +54,13 @@ export async function* rowsAbout(db: Db, table: string, person: Person): AsyncGe
   const isScanned = listed.flags.has('scanned');
   const limit = isScanned ? SCANNED_ROWS : ROWS;
   for (let last: Place = null; ; ) {
-    const page: { rows: object[]; last: Place; read: number } = oneRow(
-      await query(
-        db,
-        plannedEachTime(sql<{ rows: object[]; last: Place; read: number }>`
-          with slice as materialized (${nextRows(table, last, isScanned ? sql`true` : which, limit)})
-          select coalesce(jsonb_agg(to_jsonb(t) - ${listed.secret}::text[]) filter (where ${which}), '[]') as rows,
-            ${lastOf(table)} as last, count(*)::int as read from slice t`),
-      ),
-    );
+    const statement = plannedEachTime(sql<Slice & { rows: object[] }>`
+      with slice as materialized (${nextRows(table, last, isScanned ? sql`true` : which, limit)})
+      select coalesce(jsonb_agg(to_jsonb(t) - ${listed.secret}::text[]) filter (where ${which}), '[]') as rows,
+        ${lastOf(table)} as last, count(*)::int as read from slice t`);
+    const page: Slice & { rows: object[] } = isScanned
+      ? await readSlice(db, statement)
+      : oneRow(await query(db, statement));
     yield page.rows;
     if (page.read < limit) return;
     last = page.last;
@@ -79,18 +79,41 @@ export async function clearInSlices(
     keysOf(table).map((key) => sql`${sql.ref(`u.${key}`)} = ${sql.ref(`t.${key}`)}`),
     sql` and `,
   );
+  return inSlices(
+    db,
+    table,
+    (slice, last) =>
+      sql<Slice>`
+        with slice as materialized (${slice}), cleared as (
+          update ${sql.table(table)} u set ${sql.ref(column)} = null from slice t where ${isSame} and (${which}))
+        select ${last} as last, count(*)::int as read from slice`,
+    isLate,
+  );
+}
+
+type Slice = { last: Place; read: number };
+
+/** The next slice by the primary key, whatever the planner believes: it would sort a table whose statistics it does not have. */
+const readSlice = <Result extends Slice>(db: Db, statement: RawBuilder<Result>): Promise<Result> =>
+  transact(db, async (db) => {
+    await useIndexes(db);
+    return oneRow(await query(db, statement));
+  });
+
+/** Runs a statement for each slice of a table. False if the time did not suffice. */
+export async function inSlices<Result extends Slice>(
+  db: Db,
+  table: string,
+  statement: (slice: RawBuilder<unknown>, last: RawBuilder<unknown>) => RawBuilder<Result>,
+  isLate: () => boolean,
+  take: (result: Result) => void = () => undefined,
+): Promise<boolean> {
   for (let last: Place = null; !isLate(); ) {
-    const slice: { last: Place; read: number } = oneRow(
-      await query(
-        db,
-        plannedEachTime(sql<{ last: Place; read: number }>`
-          with slice as materialized (${nextRows(table, last, sql`true`, SCANNED_ROWS)}), cleared as (
-            update ${sql.table(table)} u set ${sql.ref(column)} = null from slice t where ${isSame} and (${which}))
-          select ${lastOf(table)} as last, count(*)::int as read from slice`),
-      ),
-    );
-    if (slice.read < SCANNED_ROWS) return true;
-    last = slice.last;
+    const slice = statement(nextRows(table, last, sql`true`, SCANNED_ROWS), lastOf(table));
+    const result: Result = await readSlice(db, plannedEachTime(slice));
+    take(result);
+    if (result.read < SCANNED_ROWS) return true;
+    last = result.last;
   }
   return false;
 }

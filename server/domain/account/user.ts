@@ -173,7 +173,8 @@ export async function mustLeaveASuperadmin(db: Db, id: number): Promise<void> {
   const remaining = await db
     .selectFrom('users')
     .select('id')
-    .where('superadmin', 'is', true)
+    // In these words, an index finds them.
+    .where(sql<boolean>`superadmin`)
     .where('is_active', 'is', true)
     .where('password_hash', 'is not', null)
     .orderBy('id')
