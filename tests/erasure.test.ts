@@ -15,6 +15,7 @@ import {
   givenComment,
   givenInvitation,
   givenKey,
+  givenLink,
   givenMember,
   givenProject,
   givenToken,
@@ -150,6 +151,24 @@ describe('account.erase', () => {
       message: expect.stringMatching(/^This is the last owner of A project \(\d+\), Their other one \(\d+\)\. Make/),
     });
     expect(await stored('users', users.owner.id)).toMatchObject({ email: users.owner.email, is_active: true });
+  });
+
+  it('leaves invitations and mails to addresses that the person only claims to have', async () => {
+    const [invited, claimed] = [await givenUser(), await givenUser({ email_confirmed_at: null })];
+    const erasing = await givenUser();
+    await givenLink({ kind: 'address_confirmation', email: invited.email, user_id: erasing.id });
+    const project = await givenProject();
+    const invitations = [await givenInvitation(project, invited), await givenInvitation(project, claimed)];
+    for (const { email } of [invited, claimed]) await givenLink({ kind: 'password_reset', email });
+
+    for (const user of [erasing, claimed]) await (await callerOf(user)).rpc.account.erase.mutate();
+
+    for (const id of invitations) expect(await stored('invitations', id)).toBeDefined();
+    const addresses = [invited.email, claimed.email];
+    expect(await rowsOf(sql`select kind from mails where email = any(${addresses})`)).toEqual([
+      { kind: 'password_reset' },
+      { kind: 'password_reset' },
+    ]);
   });
 
   it('422 without fresh proof', async () => {

@@ -8,7 +8,18 @@ import { startAccountWork } from '../server/domain/account/accountWork.ts';
 import { EXPORT_REMOVAL, makeExport } from '../server/domain/account/export.ts';
 import { errorOf } from './harness/client.ts';
 import { withOwnDatabase } from './harness/service.ts';
-import { givenCard, givenComment, givenKey, givenWorld, insert, PASSWORD, testDb } from './harness/world.ts';
+import {
+  givenCard,
+  givenComment,
+  givenInvitation,
+  givenKey,
+  givenLink,
+  givenProject,
+  givenWorld,
+  insert,
+  PASSWORD,
+  testDb,
+} from './harness/world.ts';
 
 withOwnDatabase();
 
@@ -46,6 +57,22 @@ describe('account.startExport', () => {
     expect(of('audit_entries')).toContainEqual(expect.objectContaining({ type: 'export.started' }));
     expect(JSON.stringify(rows)).not.toMatch(/argon2|password_hash|secret_hash|code_hash|Of another/);
     expect(await errorOf(asMember.rpc.account.getExport.query({ part: 99 }))).toMatchObject({ status: 422 });
+  });
+
+  it('has nothing that is known of an address which the caller has not confirmed', async () => {
+    const { asMember, project, users } = await givenWorld();
+    await givenInvitation(await givenProject(), users.member);
+    await givenLink({ kind: 'password_reset', email: users.member.email });
+    const tables = async () => {
+      await asMember.rpc.account.startExport.mutate();
+      await makeExport(await testDb());
+      return (await asMember.rpc.account.getExport.query({})).rows.map(({ table }) => table);
+    };
+
+    expect(await tables()).toEqual(expect.arrayContaining(['invitations', 'mails']));
+    await change(sql`update users set email_confirmed_at = null where id = ${users.member.id}`);
+    await givenInvitation(project, { email: 'sent@example.test' }, { invited_by: users.member.id });
+    expect((await tables()).filter((table) => ['invitations', 'mails'].includes(table))).toEqual(['invitations']);
   });
 
   it('is made once at a time, and three times a day', async () => {

@@ -23,7 +23,7 @@ export const eraseAccount = (context: AccountContext) => erasePerson(context, co
 /** Erases any user, for superadmins. */
 export const eraseUser = (context: ProvisioningContext, { id }: { id: number }) => erasePerson(context, id);
 
-type Found = Person & Pick<Row<'users'>, 'name' | 'superadmin' | 'created_at'>;
+type Found = Person & Pick<Row<'users'>, 'name' | 'superadmin' | 'created_at'> & { email: string };
 
 /**
  * Blanks a user, whose id stays for what refers to it, and removes what the service has written about them. What has to be searched
@@ -34,8 +34,8 @@ type Found = Person & Pick<Row<'users'>, 'name' | 'superadmin' | 'created_at'>;
 export async function erasePerson(context: WriteContext, id: number, isRepeated = false): Promise<Erased> {
   const person = await findPerson(context.db, id);
   if (!isRepeated) await mustBeErasable(context.db, person);
-  const found = isRepeated ? { review: [], is_review_complete: true } : await findMentions(context.db, person);
-  await clearInSlices(context.db, 'idempotency_keys', 'answer', namesThem(person));
+  const found = isRepeated ? { review: [], is_review_complete: true } : await findMentions(context.db, inTexts(person));
+  await clearInSlices(context.db, 'idempotency_keys', 'answer', namesThem(inTexts(person)));
   // What they did now is not kept either.
   const origin = context.caller?.id === id ? { ...context.origin, requestId: null } : context.origin;
   const erased = await transact(context.db, (db) => eraseRows({ ...context, origin, db }, person, isRepeated));
@@ -51,13 +51,20 @@ async function findPerson(db: Db, id: number): Promise<Found> {
   const [found] = await query(
     db,
     sql<Found>`
-      select u.id, u.name, u.superadmin, u.created_at, array(
-        select lower(u.email) union select lower(m.email) from mails m where m.user_id = u.id) as addresses
+      select u.id, u.name, u.superadmin, u.created_at, lower(u.email) as email, array(
+        select lower(u.email) where u.email_confirmed_at is not null
+        union select lower(m.email) from mails m where m.user_id = u.id and m.kind <> 'address_confirmation') as addresses
       from users u where u.id = ${id} and u.erased_at is null`,
   );
   if (!found) throw unknownUser();
   return found;
 }
+
+/** Texts may name them by an address that they never confirmed. */
+const inTexts = ({ email, addresses, ...others }: Found) => ({
+  ...others,
+  addresses: [...new Set([email, ...addresses])],
+});
 
 /** Throws a 400 for the last superadmin who can sign in with a password, and for the last owner of a project. */
 async function mustBeErasable(db: Db, { id, superadmin }: Found): Promise<void> {
@@ -107,7 +114,7 @@ async function eraseRows(context: WriteContext, person: Found, isRepeated: boole
   await endSessions(db, id);
   await query(
     db,
-    sql`update idempotency_keys t set answer = null where ${namesThem(person)} and created_at > now() - interval '5 minutes'`,
+    sql`update idempotency_keys t set answer = null where ${namesThem(inTexts(person))} and created_at > now() - interval '5 minutes'`,
   );
   await writeEvents(context, [{ type: 'user.erased', subject_id: id }]);
   // Last: it blanks the entries of the audit trail that were written just now, too.
@@ -164,7 +171,7 @@ const endSignOns = (db: Db, { id, addresses }: Person) =>
 const namesThem = ({
   name,
   addresses,
-}: Found) => sql`t.answer is not null and (position(${JSON.stringify(name)} in t.answer) > 0
+}: Pick<Found, 'name' | 'addresses'>) => sql`t.answer is not null and (position(${JSON.stringify(name)} in t.answer) > 0
   or exists (select from unnest(${addresses.map((address) => JSON.stringify(address))}::text[]) as address
     where position(address in lower(t.answer)) > 0))`;
 

@@ -106,8 +106,13 @@ async function addPart(db: Db, { id, attempts }: Claimed, number: number, data: 
 
 /** Texts of JSON arrays, about as long as a part may be. */
 async function* partsAbout(db: Db, user_id: number): AsyncGenerator<string> {
-  const [user] = await query(db, sql<{ email: string }>`select lower(email) as email from users where id = ${user_id}`);
-  const person = { id: user_id, addresses: [user?.email ?? ''] };
+  // An address that nobody confirmed may be somebody else's, and so may the mails and invitations to it.
+  const confirmed = await query(
+    db,
+    sql<{ email: string }>`
+      select lower(email) as email from users where id = ${user_id} and email_confirmed_at is not null`,
+  );
+  const person = { id: user_id, addresses: confirmed.map(({ email }) => email) };
   let rows: string[] = [];
   let bytes = 0;
   for (const table of Object.keys(PERSONAL_DATA)) {

@@ -5,7 +5,7 @@ import { PERSONAL_DATA, type PersonalTable } from './personalData.ts';
 
 /** Statements over rows about a person, made from the list of personal data. */
 
-/** `addresses` in lower case: the present one, and those of their mails. */
+/** `addresses` in lower case: those that they have confirmed, now or earlier. Others may be somebody else's. */
 export type Person = { id: number; addresses: string[] };
 
 /** Whether a row with this alias is about the person; undefined for tables that are about nobody. */
