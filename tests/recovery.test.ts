@@ -176,7 +176,7 @@ describe('account.resetPassword', () => {
     expect((await mailsTo(user.email)).at(-1)).toEqual({ kind: 'password_changed', state: 'waiting' });
   });
 
-  it('asks for the second factor as before, on a remembered device, too, and allows codes again', async () => {
+  it('asks for the second factor as before, on a remembered device, too, and allows no further guesses', async () => {
     const user = await givenProtectedUser();
     const { token } = await signIn(user, PASSWORD, { code: codeAt(0) });
     await query(
@@ -187,7 +187,8 @@ describe('account.resetPassword', () => {
     await reset(await resetLink(user));
 
     expect(await reasonOf(signIn(user, NEW_PASSWORD, { token }))).toBe('401 code_required');
-    expect(await stored('users', user.id)).toMatchObject({ totp_failures: 0, totp_blocked_until: null });
+    expect(await reasonOf(signIn(user, NEW_PASSWORD, { code: codeAt(1) }))).toBe('429 codes_blocked');
+    expect(await stored('users', user.id)).toMatchObject({ totp_failures: 7 });
   });
 
   it('400 for a link that was used, has expired, is of another kind, or has ended otherwise', async () => {

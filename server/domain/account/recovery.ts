@@ -8,7 +8,6 @@ import { countValidKeys } from '../access/keyEnd.ts';
 import { writeEvents } from '../event/event.ts';
 import { endLinks, findLink, type LinkedMail, linkInvalid, useLink } from '../mail/link.ts';
 import { callForMail, mustSendMail, notify } from '../mail/mail.ts';
-import { RESET_FAILURES } from './code.ts';
 import { withLink } from './linkAttempt.ts';
 import { endSessions, mustBeGoodPassword } from './user.ts';
 
@@ -61,7 +60,7 @@ const queueReset = (db: Db, email: string) =>
 
 /**
  * Sets a new password with the link of a mail. Ends all sessions and remembered devices; the second factor stays, and so do API
- * keys, which the answer counts.
+ * keys, which the answer counts. Wrong codes still count: who reads the mails could otherwise reset again and again, and guess.
  */
 export async function resetPassword(context: Context, { secret, new_password }: PasswordReset) {
   return withLink(context, secret, async () => {
@@ -76,7 +75,7 @@ export async function resetPassword(context: Context, { secret, new_password }: 
       const { id, email } = await holderOf(db, mail).forUpdate().executeTakeFirstOrThrow(linkInvalid);
       await useLink(db, 'password_reset', secret);
       await endLinks(db, [email], ['password_reset'], id);
-      const changes = { password_hash, ...RESET_FAILURES, updated_at: NOW };
+      const changes = { password_hash, updated_at: NOW };
       await db.updateTable('users').set(changes).where('id', '=', id).execute();
       await endSessions(db, id);
       // A token that is sent along says nothing about who resets.
