@@ -200,6 +200,19 @@ describe('an address that nobody has confirmed', () => {
     expect((await rpc.account.whoAmI.query()).account.email_confirmed_at).toEqual(expect.any(Date));
   });
 
+  it('gets the mails of an address whose letters the database takes for the same', async () => {
+    const { asOwner, asMember } = await givenWorld();
+    const mailbox = randomUUID();
+    const { invitation } = await asOwner.rpc.members.invite.mutate({
+      email: `${mailbox}i@example.test`,
+      role: 'member',
+    });
+    await asMember.rpc.account.changeAddress.mutate({ email: `${mailbox}\u0130@example.test` });
+
+    expect(await mailsTo(`${mailbox}\u0130@example.test`)).toEqual([]);
+    expect(await mailsTo(invitation.email)).toEqual(['invitation waiting', 'address_confirmation waiting']);
+  });
+
   it('is not added by a superadmin who names it', async () => {
     const { asSuperadmin, project } = await givenWorld();
     const { email } = await givenUser({ email_confirmed_at: null });
