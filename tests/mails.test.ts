@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { remindersOf, resumeWebhooks } from '../server/database/level.ts';
-import { query } from '../server/database/query.ts';
+import { query, transact } from '../server/database/query.ts';
 import { removeSome } from '../server/database/removal.ts';
 import { findLink } from '../server/domain/mail/link.ts';
 import { type QueuedMail, queueMails } from '../server/domain/mail/mail.ts';
@@ -161,6 +161,22 @@ describe('the order', () => {
       ),
     );
     expect(sent.slice(0, 2).map(({ to }) => to[0])).toEqual([first.email, second.email]);
+  });
+
+  it('is found without reading all mails that wait, as after a failure of the mail server', async () => {
+    await change(
+      sql`insert into mails (kind, email) select 'password_reset', n || '@example.test' from generate_series(1, 2000) as n`,
+    );
+    const read = await transact(await testDb(), async (db) => {
+      expect(await claimMail({ db })).toMatchObject({ email: '1@example.test' });
+      return query(
+        db,
+        sql<{ rows: number }>`
+          select (seq_tup_read + idx_tup_fetch)::int as rows from pg_stat_xact_user_tables where relname = 'mails'`,
+      );
+    });
+
+    expect(read[0]!.rows).toBeLessThan(50);
   });
 });
 

@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { userInfo } from 'node:os';
+import { promisify } from 'node:util';
 import { MikroORM } from '@mikro-orm/postgresql';
 
 /** A PostgreSQL server to test on: the one of TEST_DATABASE_URL, or one on this machine without a password. */
@@ -23,6 +25,16 @@ export async function findTestServer(): Promise<{ url: string } | { url?: undefi
     }
   }
   return { reason: `None is reachable on 127.0.0.1:5432 (${reason}); set TEST_DATABASE_URL to use another.` };
+}
+
+/** Whether `pg_dump` is there. It refuses a server that is newer than itself. */
+export async function findDumpTools(url: string | undefined): Promise<boolean> {
+  if (url === undefined) return false;
+  const printed = await promisify(execFile)('pg_dump', ['--version']).catch(() => undefined);
+  const [{ version }] = (await onServer(url, "select current_setting('server_version_num') as version")) as [
+    { version: string },
+  ];
+  return Number(/ (\d+)/.exec(printed?.stdout ?? '')?.[1] ?? 0) >= Math.floor(Number(version) / 10_000);
 }
 
 export type ServerDatabase = { url: string; remove: () => Promise<unknown> };

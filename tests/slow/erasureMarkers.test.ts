@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
 import { appendFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { sql } from 'kysely';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { runCommandLine } from '../../server/cli/run.ts';
@@ -9,7 +11,16 @@ import { PERSONAL_DATA } from '../../server/domain/account/personalData.ts';
 import { readSettings } from '../../server/runtime/env.ts';
 import { makeCaller } from '../harness/caller.ts';
 import { givenDirectory, givenMigratedDirectory, removeProcesses, signIn } from '../harness/process.ts';
+import { findDumpTools, findTestServer, givenServerDatabase, type ServerDatabase } from '../harness/server.ts';
 import { startNode } from '../harness/usedService.ts';
+
+const run = promisify(execFile);
+const server = await findTestServer();
+const hasTools = await findDumpTools(server.url);
+if (!hasTools)
+  console.log(
+    '\nSKIPPED: markers in a dump of a server. It needs a PostgreSQL server, and the tools of its version.\n',
+  );
 
 afterAll(removeProcesses);
 
@@ -158,6 +169,45 @@ describe('unique markers in every column that the service writes about a person'
     );
 
     expect(unmarked).toEqual([]);
+  });
+});
+
+describe.skipIf(!hasTools)('the same markers in a dump of a PostgreSQL server', { timeout: 180_000 }, () => {
+  const databases: ServerDatabase[] = [];
+  const givenSettings = async () => {
+    const database = await givenServerDatabase(server.url!, 'markers');
+    databases.push(database);
+    return { DATABASE_URL: database.url, JWT_SECRET: 'the secret of a service with markers', TRUST_PROXY: '1' };
+  };
+  const linesWithMarkers = async ({ DATABASE_URL }: { DATABASE_URL: string }) => {
+    const { stdout } = await run('pg_dump', [DATABASE_URL], { maxBuffer: 100_000_000 });
+    return stdout.split('\n').filter((line) => MARKER.test(line));
+  };
+  afterAll(async () => {
+    for (const { remove } of databases) await remove();
+  });
+
+  it('are gone after the erasure, and after pg_restore of an older dump', async () => {
+    const [used, restored] = [await givenSettings(), await givenSettings()];
+    await runCommandLine(['demo'], () => used);
+    const directory = await givenDirectory();
+    const [dump, ERASURES_FILE] = [join(directory, 'before.dump'), join(directory, 'erasures.jsonl')];
+    const service = await startNode({ ...used, ERASURES_FILE });
+    const { id, token } = await plantMarkers(service.url, service.database.db);
+    expect(await markedColumns(service.database.db)).toEqual(WRITTEN);
+    await run('pg_dump', ['--format=custom', `--file=${dump}`, used.DATABASE_URL]);
+
+    expect((await makeCaller(service.url, token).post('/v1/account/erase', {}, FROM)).status).toBe(200);
+    expect(await linesWithMarkers(used)).toEqual([]);
+    await vi.waitFor(async () => expect(await readFile(ERASURES_FILE, 'utf8')).toContain(`"user_id":${id},`), 20_000);
+    await service.stop();
+
+    await run('pg_restore', ['--no-owner', '--single-transaction', `--dbname=${restored.DATABASE_URL}`, dump]);
+    expect(await linesWithMarkers(restored)).not.toEqual([]);
+    const node = await startNode({ ...restored, ERASURES_FILE });
+    expect((await fetch(`${node.url}/health/ready`)).status).toBe(200);
+    expect(await linesWithMarkers(restored)).toEqual([]);
+    await node.stop();
   });
 });
 

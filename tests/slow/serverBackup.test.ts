@@ -7,22 +7,14 @@ import { afterAll, describe, expect, it, vi } from 'vitest';
 import { runCommandLine } from '../../server/cli/run.ts';
 import { holdTimeStep } from '../harness/codes.ts';
 import { givenDirectory, removeProcesses } from '../harness/process.ts';
-import { findTestServer, onServer } from '../harness/server.ts';
+import { findDumpTools, findTestServer, onServer } from '../harness/server.ts';
 import { everythingOf, expectStillUsed, signInWithCode, startNode, useService } from '../harness/usedService.ts';
 
 const run = promisify(execFile);
 const server = await findTestServer();
 const JWT_SECRET = 'the secret of the service on the server';
 
-/** `pg_dump` refuses a server that is newer than itself. */
-async function findTools(url: string): Promise<boolean> {
-  const printed = await run('pg_dump', ['--version']).catch(() => undefined);
-  const [{ version }] = (await onServer(url, "select current_setting('server_version_num') as version")) as [
-    { version: string },
-  ];
-  return Number(/ (\d+)/.exec(printed?.stdout ?? '')?.[1] ?? 0) >= Math.floor(Number(version) / 10_000);
-}
-const hasTools = server.url !== undefined && (await findTools(server.url));
+const hasTools = await findDumpTools(server.url);
 if (!hasTools)
   console.log('\nSKIPPED: the test of pg_dump. It needs a PostgreSQL server, and the tools of its version.\n');
 

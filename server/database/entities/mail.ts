@@ -31,7 +31,7 @@ export const Mail = defineEntity({
     created_at: timestamp().defaultRaw('now()'),
   },
   indexes: [
-    { name: 'mails_due_index', properties: ['next_attempt_at'], where: `state = 'waiting'` },
+    { name: 'mails_due_index', properties: ['kind', 'next_attempt_at', 'id'], where: `state = 'waiting'` },
     { name: 'mails_email_index', expression: 'create index "mails_email_index" on "mails" (lower("email"), "id")' },
     { properties: ['user_id'], where: 'user_id is not null' },
     { properties: ['invitation_id'], where: 'invitation_id is not null' },

@@ -26,19 +26,20 @@ const URGENCY: MailKind[] = ['password_reset', 'address_confirmation', 'invitati
 const urgency = sql`coalesce(array_position(${sql.lit(`{${URGENCY.join()}}`)}::text[], kind), 9)`;
 
 /**
- * Claims the most urgent mail that is due. Mails of a restored or copied database are held, like its webhooks, until an operator
+ * Claims the most urgent mail that is due: of the first of each kind, which an index finds, however many wait. Mails of a restored or copied database are held, like its webhooks, until an operator
  * resumes them.
  */
 export async function claimMail({ db, now = NOW }: MailStore): Promise<ClaimedMail | undefined> {
   const [claimed] = await query(
     db,
     plannedEachTime(sql<ClaimedMail>`
-      with due as materialized (
-        select id from mails
-        where state = 'waiting' and next_attempt_at <= ${now} and (leased_until is null or leased_until < ${now})
-          and not exists (select from database_state where webhooks_paused_at is not null)
-        order by ${urgency}, next_attempt_at, id limit 1 for update skip locked
-      )
+      with first as materialized (
+        select d.* from unnest(${sql.lit(`{${MAIL_KINDS.join()}}`)}::text[]) as k (kind) cross join lateral (
+          select id, kind, next_attempt_at from mails
+          where state = 'waiting' and kind = k.kind and next_attempt_at <= ${now} and (leased_until is null or leased_until < ${now})
+          order by next_attempt_at, id limit 1 for update skip locked) as d
+        where not exists (select from database_state where webhooks_paused_at is not null)
+      ), due as (select id from first order by ${urgency}, next_attempt_at, id limit 1)
       update mails m set leased_until = ${now} + ${LEASE} from due where m.id = due.id
       returning m.id, m.kind, m.email, m.user_id, m.invitation_id, m.data, m.failures, m.created_at, m.leased_until::text as lease`),
   );
