@@ -216,6 +216,17 @@ describe.each(withProof.map((procedure) => [procedure.name, procedure] as const)
   });
 });
 
+it.each([true, false])(
+  'users.update with is_active %s needs it, as users.activate and users.deactivate do',
+  async (is_active) => {
+    const { users } = await givenWorld();
+    const { rpc } = await callerWithOldToken(users.superadmin);
+    const { id } = await givenUser();
+
+    expect(await refusalOf(rpc.users.update.mutate({ id, is_active }))).toMatchObject({ status: 422 });
+  },
+);
+
 describe('POST …/account/prove', () => {
   const isProven = async ({ rpc }: TestCaller) =>
     rpc.keys.create.mutate({ name: 'x', scopes: ['cards:read'] }).then(

@@ -153,9 +153,9 @@ export const userRouter = router({
   })
     .meta({
       proof: {
-        for: 'a password, an e-mail address, superadmin rights, and to activate somebody',
+        for: 'a password, an e-mail address, superadmin rights, and to activate or deactivate somebody',
         isNeeded: ({ password, email, superadmin, superadmin_billing, is_active }: UserUpdate) =>
-          [password, email, superadmin, superadmin_billing].some((sent) => sent != null) || is_active === true,
+          [password, email, superadmin, superadmin_billing, is_active].some((sent) => sent != null),
       },
     })
     .meta({
