@@ -75,6 +75,25 @@ describe('account.startExport', () => {
     expect((await tables()).filter((table) => ['invitations', 'mails'].includes(table))).toEqual(['invitations']);
   });
 
+  it('does not tell whether somebody else has an address, by what became of a mail to it', async () => {
+    const { asMember, users } = await givenWorld();
+    for (const state of ['dropped', 'sent'] as const)
+      await givenLink({
+        kind: 'address_confirmation',
+        email: `${state}@example.test`,
+        user_id: users.member.id,
+        state,
+      });
+    await asMember.rpc.account.startExport.mutate();
+    await makeExport(await testDb());
+
+    const { rows } = await asMember.rpc.account.getExport.query({});
+    const mails = rows.filter(({ table }) => table === 'mails').map(({ row }) => row);
+    expect(mails).toMatchObject([{ email: 'dropped@example.test' }, { email: 'sent@example.test' }]);
+    for (const field of ['state', 'sent_at', 'failures', 'error', 'next_attempt_at', 'leased_until'])
+      expect(mails[0]).not.toHaveProperty(field);
+  });
+
   it('is made once at a time, and three times a day', async () => {
     const { asMember, users } = await givenWorld();
     const count = async () => (await change(sql`select from exports where user_id = ${users.member.id}`)).length;

@@ -7,8 +7,8 @@
  * - `scanned`: no index finds these rows, so that they are looked for in slices.
  * - `delete`, `blank`: what an erasure does to these rows; to blank sets the columns of `about` and `secret` to null. `sweep`: the same in
  *   slices, after the transaction. With none of them, the rows stay, with the id of the person alone.
- * - `about(…)`: what the service writes about a person. `secret(…)`: the same, but never exported: hashes, links, and answers that
- *   repeat other rows.
+ * - `about(…)`: what the service writes about a person. `secret(…)`: the same, but never exported: hashes, links, answers that
+ *   repeat other rows, and what became of a mail, which would tell whether somebody else has its address.
  * - `text(…)`: what people wrote. An erasure lists those texts that name the person, for somebody to look at; with `ofProject`, in the
  *   projects of the person. `copies(…)`: such texts once more, which go with the releases and rollouts that they were copied for.
  * - `other(…)`: ids, states, numbers and times, which say nothing about a person without the columns above.
@@ -21,7 +21,7 @@ recovery_codes by(user_id) delete secret(code_hash) other(id user_id used_at)
 sessions by(user_id) delete about(id user_id identity_id issuer_session created_at expires_at revoked_at second_factor_at proven_at)
 members key(project_id user_id) by(user_id) delete about(project_id user_id role issuer created_at)
 invitations by(invited_by) address(email) delete about(email) other(id project_id role invited_by created_at updated_at)
-mails by(user_id) address(email) delete about(email data error) other(id kind user_id invitation_id state failures next_attempt_at leased_until sent_at used_at created_at)
+mails by(user_id) address(email) delete about(email data) secret(state failures error next_attempt_at leased_until sent_at) other(id kind user_id invitation_id used_at created_at)
 mail_links key(secret_hash) secret(secret_hash) other(mail_id expires_at)
 api_keys by(user_id) delete about(name) secret(secret_hash previous_hash) other(id user_id project_id rule_id scopes names_grants previous_expires_at expires_at rotated_at warned_at last_used_at revoked_at created_at updated_at)
 tour_dismissals key(user_id card_id) by(user_id) delete about(user_id card_id tour_key dismissed_at)
