@@ -216,7 +216,8 @@ function hasAtMost(value: string, maxLength: number) {
 }
 
 /** PostgreSQL rejects U+0000, and would store a lone surrogate as another character. */
-function isStorable(value: string) {
+/** PostgreSQL stores no other text. */
+export function isStorable(value: string) {
   return value.isWellFormed() && !value.includes('\0');
 }
 

@@ -62,6 +62,14 @@ it('a token without a fault signs in', async () => {
   expect(await finish(callback)).toMatchObject({ purpose: 'sign_in', token: expect.any(String) });
 });
 
+it('a name is taken without characters that nobody types', async () => {
+  const { finish, callback } = await signInWith((claims) =>
+    signed({ ...claims, name: 'A\0nn\n\u001b[1m\ud800', sid: 'a\0' }),
+  );
+
+  expect(await finish(callback)).toMatchObject({ name: 'A nn [1m\ufffd' });
+});
+
 describe('403 sso_refused for a token', () => {
   it.each<[string, (claims: Claims) => Promise<string | undefined>, RegExp]>([
     ['of another issuer', (claims) => signed({ ...claims, iss: 'https://evil.example' }), /iss is wrong/],
@@ -100,6 +108,8 @@ describe('403 sso_refused for a token', () => {
     ],
     ['without a subject', ({ sub: _, ...claims }) => signed(claims), /sub is missing/],
     ['with an endless subject', (claims) => signed({ ...claims, sub: 'x'.repeat(300) }), /incomplete/],
+    ['with a subject that can not be stored', (claims) => signed({ ...claims, sub: 'a\0' }), /incomplete/],
+    ['with an address that can not be stored', (claims) => signed({ ...claims, email: 'a\0@b.test' }), /no e-mail/],
     ['that is missing', async () => undefined, /incomplete/],
     ['that is no token', async () => 'not.a.token', /incomplete/],
     ['that the provider refuses', () => Promise.reject(new Error()), /invalid_grant|incomplete/],

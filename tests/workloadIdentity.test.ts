@@ -120,6 +120,8 @@ describe('401 with its reason for a token that', () => {
 
   const NO_TOKEN = '401 It is not a JSON Web Token.';
   const UNKNOWN = '401 Its issuer (iss) is not known here: a superadmin adds it.';
+  const NO_ISSUER = '401 It has no iss, the issuer.';
+  const NO_SUBJECT = '401 Its sub must be text.';
   const SIGNATURE = '401 Its signature is wrong.';
   const KEY = '401 Its key (kid) is not one of its issuer.';
   const ALGORITHM =
@@ -146,8 +148,9 @@ describe('401 with its reason for a token that', () => {
   const BAD: [string, (issuer: Issuer) => string | Promise<string>, string][] = [
     ['is no token', () => 'nonsense', NO_TOKEN],
     ['has four parts', async ({ sign }) => `${await sign()}.x`, NO_TOKEN],
-    ['has no issuer', ({ sign }) => sign({ iss: undefined }), '401 It has no iss, the issuer.'],
+    ['has no issuer', ({ sign }) => sign({ iss: undefined }), NO_ISSUER],
     ['is of an unknown issuer', ({ sign }) => sign({ iss: 'https://unknown.example' }), UNKNOWN],
+    ['has an issuer that can not be stored', ({ sign }) => sign({ iss: 'https://a\0.example' }), NO_ISSUER],
     ['names its issuer with a slash', ({ sign, issuer }) => sign({ iss: `${issuer}/` }), UNKNOWN],
     [
       'was changed',
@@ -183,7 +186,8 @@ describe('401 with its reason for a token that', () => {
     ['is for a longer audience', ({ sign }) => sign({ aud: `${AUDIENCE}/x` }), noRule(`${AUDIENCE}/x`)],
     ['is for a shorter audience', ({ sign }) => sign({ aud: 'https://deckhand' }), noRule('https://deckhand')],
     ['has no subject', ({ sign }) => sign({ sub: undefined }), '401 It has no sub.'],
-    ['has a subject that is no text', ({ sign }) => sign({ sub: 7 }), '401 Its sub must be text.'],
+    ['has a subject that is no text', ({ sign }) => sign({ sub: 7 }), NO_SUBJECT],
+    ['has a subject that can not be stored', ({ sign }) => sign({ sub: 'a\0' }), NO_SUBJECT],
     ['is of another subject', ({ sign }) => sign({ sub: 'repo:acme/b' }), noRule(AUDIENCE, 'repo:acme/b')],
     ['is of a subject with a wildcard', ({ sign }) => sign({ sub: 'repo:acme/*' }), noRule(AUDIENCE, 'repo:acme/*')],
     ['lacks a claim', ({ sign }) => sign(), noRule(AUDIENCE)],

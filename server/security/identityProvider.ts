@@ -1,6 +1,7 @@
 import type { Configuration, CustomFetch } from 'openid-client';
 import { z } from 'zod';
 import { badRequest, forbidden } from '../../shared/errors.ts';
+import { isStorable } from '../../shared/fields.ts';
 import type { Log } from '../runtime/log.ts';
 import { isLocalHttp, type SsoIssuer } from '../runtime/ssoIssuers.ts';
 import { FetchRefused, type GuardedFetch, makeGuardedFetch } from './guardedFetch.ts';
@@ -16,16 +17,20 @@ export type IdentityProvider = {
   readLogoutToken: (token: string) => Promise<LogoutToken>;
 };
 
+const text = z.string().refine(isStorable);
+/** People choose their names there: control characters become blanks. */
+const name = z.string().transform((sent) => sent.toWellFormed().replaceAll(/\p{Cc}+/gu, ' '));
+
 /** What is used of a token; whatever else it says is ignored. */
 export const SsoClaims = z.object({
-  sub: z.string().min(1).max(255),
-  email: z.string().optional().catch(undefined),
+  sub: text.min(1).max(255),
+  email: text.optional().catch(undefined),
   email_verified: z.boolean().optional().catch(undefined),
-  name: z.string().optional().catch(undefined),
-  amr: z.array(z.string()).max(20).default([]).catch([]),
+  name: name.optional().catch(undefined),
+  amr: z.array(text).max(20).default([]).catch([]),
   auth_time: z.number().optional().catch(undefined),
-  sid: z.string().max(255).optional().catch(undefined),
-  groups: z.array(z.string()).default([]).catch([]),
+  sid: text.max(255).optional().catch(undefined),
+  groups: z.array(text).default([]).catch([]),
 });
 export type SsoClaims = z.output<typeof SsoClaims>;
 

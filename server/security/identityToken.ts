@@ -1,4 +1,5 @@
 import type { JWTPayload, JWTVerifyGetKey } from 'jose';
+import { isStorable } from '../../shared/fields.ts';
 import { KeysUnreadable } from './keySets.ts';
 
 /** Why a token of another issuer is refused: `message` for its sender, `detail` for operators, who may know more. */
@@ -28,7 +29,7 @@ export const NO_TOKEN = 'It is not a JSON Web Token.';
 export async function readIssuer(token: string): Promise<{ iss: string; sub: string }> {
   const { decodeJwt } = await import('jose');
   const { iss, sub } = decoded(() => decodeJwt(token));
-  if (typeof iss !== 'string') throw new TokenRefused('It has no iss, the issuer.');
+  if (typeof iss !== 'string' || !isStorable(iss)) throw new TokenRefused('It has no iss, the issuer.');
   return { iss, sub: typeof sub === 'string' ? sub : '' };
 }
 
@@ -58,7 +59,8 @@ export async function verifyIdentityToken(
     throw error instanceof KeysUnreadable ? error : new TokenRefused(...problemOf(error));
   });
   const { iss, sub, iat = 0, exp = Number.POSITIVE_INFINITY } = payload;
-  if (typeof iss !== 'string' || typeof sub !== 'string') throw new TokenRefused('Its sub must be text.');
+  if (typeof iss !== 'string' || typeof sub !== 'string' || !isStorable(sub))
+    throw new TokenRefused('Its sub must be text.');
   if (exp - iat > LONGEST_TOKEN_SECONDS)
     throw new TokenRefused('It is valid for longer than 24 hours (exp - iat): have it issued for less.');
   return { ...payload, iss, sub, iat, exp };
