@@ -14,7 +14,7 @@ export const onlyVersion: Plugin = {
 };
 
 /** The client and its dependencies as one module for browsers and Node, and the licences of the dependencies. */
-export async function bundleClient(entry: string): Promise<{ code: string; licences: string; sources: string[] }> {
+export async function bundleClient(entry: string) {
   const built = (await build({
     root: ROOT,
     configFile: false,
@@ -31,17 +31,34 @@ export async function bundleClient(entry: string): Promise<{ code: string; licen
 
   const chunks = chunksOf(built);
   const sources = chunks.flatMap(({ moduleIds }) => moduleIds);
-  return { code: chunks.map(({ code }) => code).join('\n'), licences: await licencesOf(sources), sources };
+  const code = chunks.map((chunk) => chunk.code).join('\n');
+  return { code, sources, packages: await packagesOf(sources), licences: await licencesOf(sources) };
 }
 
 export const chunksOf = (built: Rolldown.RolldownOutput[]) =>
   built.flatMap(({ output }) => output.filter((part) => part.type === 'chunk'));
 
+/** The folders of the packages that these modules belong to. */
+const foldersOf = (modules: string[]) => [
+  ...new Set(modules.flatMap((path) => path.match(/.*\/node_modules\/(?:@[^/]+\/)?[^/]+/) ?? [])),
+];
+
+const manifestIn = async (folder: string): Promise<{ name: string; version: string }> =>
+  JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
+
+/** These packages, with their versions: `name@1.0.0`. */
+const packagesOf = (modules: string[]): Promise<string[]> =>
+  Promise.all(
+    foldersOf(modules).map(async (folder) => {
+      const { name, version } = await manifestIn(folder);
+      return `${name}@${version}`;
+    }),
+  );
+
 /** The licences of the packages that these modules belong to. */
 export async function licencesOf(modules: string[]): Promise<string> {
-  const packages = new Set(modules.flatMap((path) => path.match(/.*\/node_modules\/(?:@[^/]+\/)?[^/]+/) ?? []));
-  const licences = [...packages].map(async (folder) => {
-    const { name, version } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
+  const licences = foldersOf(modules).map(async (folder) => {
+    const { name, version } = await manifestIn(folder);
     return `${name} ${version}\n\n${await readFile(join(folder, 'LICENSE'), 'utf8')}`;
   });
   return (await Promise.all(licences)).join('\n\n');

@@ -1,10 +1,12 @@
 import { existsSync } from 'node:fs';
 import { copyFile, cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { bundleClient } from './bundle.ts';
 import { printExamples, printProcedures, printSettings } from './declarations.ts';
+import { writeBill } from './sbom.ts';
 import { compile, packFromCommandLine, ROOT, readManifest, writeManifest } from './tarball.ts';
 
+const NAME = 'deckhand-client';
 /** Only for the type of the router, whose users have it: `@trpc/client` needs it, too. */
 const PEER = '@trpc/server';
 
@@ -63,15 +65,17 @@ async function copyWithImports(emitted: string, contents: string, name: string, 
 }
 
 async function writeJavaScript(sources: string, contents: string): Promise<void> {
-  const { code, licences } = await bundleClient(join(sources, 'client.ts'));
-  await writeFile(join(contents, 'client.js'), code);
+  const { code, licences, packages } = await bundleClient(join(sources, 'client.ts'));
+  // Comments name the files, in a directory whose name is another one each time.
+  await writeFile(join(contents, 'client.js'), code.replaceAll(relative(ROOT, dirname(sources)), '.'));
   await writeFile(join(contents, 'LICENSES.txt'), licences);
+  await writeBill(contents, NAME, packages);
 }
 
 async function describePackage(): Promise<object> {
   const { version, dependencies } = await readManifest();
   return {
-    name: 'deckhand-client',
+    name: NAME,
     version,
     description: 'The typed client of Deckhand, for Node and browsers.',
     type: 'module',

@@ -4,6 +4,7 @@ import { MIGRATED } from '../database/embedded/location.ts';
 import { makeMigrated } from '../database/snapshot.ts';
 import { BUILT } from '../web/built.ts';
 import { buildPages } from './pageBuild.ts';
+import { packagesOfService, writeBill } from './sbom.ts';
 import { writePackageBundle } from './serviceBundle.ts';
 import { compile, packFromCommandLine, ROOT, readManifest, writeManifest } from './tarball.ts';
 
@@ -37,6 +38,7 @@ await packFromCommandLine('service', async ({ stage, contents }) => {
   await copyFile(join(ROOT, 'docs/testing.md'), join(contents, 'README.md'));
 
   const { name, version, description, type, dependencies } = manifest;
+  await writeBill(contents, name, await packagesOfService());
   await writeManifest(contents, {
     ...{ name, version, description, type, dependencies },
     // The repository brings its own Node.

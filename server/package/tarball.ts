@@ -52,9 +52,9 @@ export async function compile(stage: string, compilerOptions: object, files: obj
   await run(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', stage], stage);
 }
 
-async function run(command: string, parts: string[], cwd: string): Promise<string> {
+export async function run(command: string, parts: string[], cwd: string): Promise<string> {
   try {
-    return (await promisify(execFile)(command, parts, { cwd })).stdout;
+    return (await promisify(execFile)(command, parts, { cwd, maxBuffer: 64 * 1024 * 1024 })).stdout;
   } catch (error) {
     const { stdout, stderr, message } = error as Error & { stdout?: string; stderr?: string };
     throw new Error([message.split('\n')[0], stdout, stderr].filter(Boolean).join('\n'));

@@ -13,8 +13,8 @@ import { BUILT } from '../../server/web/built.ts';
 import { hasBrowser, openBrowser } from '../harness/browser.ts';
 import { commentsAt, undocumented } from '../harness/docComments.ts';
 import { blocksOf } from '../harness/guide.ts';
-import { comparisonOf, compile, givenInstalledClient, strictly } from '../harness/packedClient.ts';
-import { removeProcesses } from '../harness/process.ts';
+import { comparisonOf, compile, givenInstalledClient, givenTarball, strictly } from '../harness/packedClient.ts';
+import { givenDirectory, removeProcesses, runToEnd } from '../harness/process.ts';
 import { requestOf, writeSample } from '../harness/samples.ts';
 import { givenService } from '../harness/service.ts';
 import { givenProject, givenToken, givenUser, PASSWORD } from '../harness/world.ts';
@@ -50,6 +50,20 @@ const codeIn = (text: string) => [...text.matchAll(/```ts\n(.*?)```/gs)].map(([,
 const named = (name: string, codes: string[]) => Object.fromEntries(codes.map((code, at) => [`${name}${at}.ts`, code]));
 
 describe('the packed client', () => {
+  it('is the same byte for byte when it is built again, and lists what it contains', async () => {
+    const again = await givenDirectory();
+    await runToEnd(['server/package/clientPack.ts', again]);
+    const [tarball = ''] = await readdir(again);
+    const bill = JSON.parse(await readFile(join(contents, 'sbom.cdx.json'), 'utf8'));
+    const licences = await readFile(join(contents, 'LICENSES.txt'), 'utf8');
+
+    expect((await readFile(join(again, tarball))).equals(await readFile(await givenTarball('client')))).toBe(true);
+    expect(bill).toMatchObject({ bomFormat: 'CycloneDX', metadata: { component: { name: 'deckhand-client' } } });
+    const names = bill.components.map(({ name, version }: { name: string; version: string }) => `${name} ${version}`);
+    expect(names).toContain(`@trpc/client ${packageJson.dependencies['@trpc/client']}`);
+    expect(names.filter((name: string) => !licences.includes(name))).toEqual([]);
+  }, 60_000);
+
   it('has no dependencies, no TypeScript sources, and a README whose links are in the package', async () => {
     const files = await readdir(contents);
 
