@@ -79,6 +79,15 @@ beforeAll(async () => {
       )
       insert into identity_tokens_used (rule_id, token_hash, expires_at) select id, 'hash', now() from rule`,
   );
+  await query(
+    source.db,
+    sql`insert into identities (user_id, issuer, subject) values (6, 'https://login.test', 'ann')`,
+  );
+  await query(
+    source.db,
+    sql`insert into sso_flows (state_hash, issuer, purpose, challenge, nonce, expires_at)
+      values ('hash', 'company', 'sign_in', 'challenge', 'nonce', now())`,
+  );
   await query(source.db, sql`insert into recovery_codes (user_id, code_hash) values (6, 'hash')`);
   await query(
     source.db,
