@@ -1,5 +1,7 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { runCommandLine } from '../server/cli/run.ts';
 import { query } from '../server/database/query.ts';
 import { endSessionsOfOthers } from '../server/domain/account/identity.ts';
@@ -447,6 +449,27 @@ describe('deckhand login --sso', () => {
     expect(await run).toMatchObject({ exitCode: 0, printed: expect.stringContaining(`as Ann (${email}) until`) });
     expect((await command(`account who-am-i --url ${service.url}`)).printed).toContain(email);
   });
+
+  it.each(['file:///etc/passwd', '--version', 'C:\\calc.exe', 'javascript:alert(1)'])(
+    '1 for a service that sends %s, which is nothing to open in a browser',
+    async (url) => {
+      const hostile = createServer((_request, response) => {
+        response
+          .setHeader('content-type', 'application/json')
+          .end(JSON.stringify({ result: { data: { json: { url, state: 'x' } } } }));
+      });
+      await new Promise<void>((resolve) => hostile.listen(0, '127.0.0.1', resolve));
+      onTestFinished(() => void hostile.close());
+      const { port } = hostile.address() as AddressInfo;
+      const terminal = givenTerminal();
+      const words = `login --url http://127.0.0.1:${port} --sso company`.split(' ');
+
+      expect(await runCommandLine(words, () => ({ BROWSER: 'true' }), terminal)).toMatchObject(
+        failure(1, 'no address'),
+      );
+      expect(terminal.shown.join('')).not.toContain(url);
+    },
+  );
 
   it('2 without a name where there are several, or without --sso', async () => {
     const command = (words: string) => runCommandLine(words.split(' '), () => ({}), givenTerminal());

@@ -20,7 +20,8 @@ export async function startSsoLogin(url: string, issuer: string | undefined, { e
     const verifier = randomBytes(32).toString('base64url');
     const challenge = hash('sha256', verifier, 'base64url');
     const started = { issuer: name, challenge, loopback_port: listener.port };
-    const { url: address, state } = await client.auth.startSso.mutate(started);
+    const { url: sent, state } = await client.auth.startSso.mutate(started);
+    const address = pageOf(sent, url);
     terminal.write(`Sign in at this address, in a browser on this machine:\n${address}\n`);
     const problem = await startBrowser(address, environment().BROWSER);
     if (problem !== undefined) terminal.write(`No browser was opened: ${problem}. Open the address yourself.\n`);
@@ -33,6 +34,13 @@ export async function startSsoLogin(url: string, issuer: string | undefined, { e
   } finally {
     listener.close();
   }
+}
+
+/** The opener would also start programs and open files, which a service must not choose. */
+function pageOf(sent: string, url: string): string {
+  const page = URL.parse(sent);
+  if (!page || !/^https?:$/.test(page.protocol)) throw startFailure(`${url} sent no address of an identity provider.`);
+  return page.href;
 }
 
 async function onlyIssuer(client: Client, url: string): Promise<string> {
