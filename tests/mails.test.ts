@@ -7,10 +7,17 @@ import { removeSome } from '../server/database/removal.ts';
 import { findLink } from '../server/domain/mail/link.ts';
 import { type QueuedMail, queueMails } from '../server/domain/mail/mail.ts';
 import { mailRemoval } from '../server/domain/mail/mailList.ts';
-import { claimMail, mailCounts, measureMails, recordFailure, recordSent } from '../server/domain/mail/mailQueue.ts';
+import {
+  claimMail,
+  LONGEST_ATTEMPT_MILLISECONDS,
+  mailCounts,
+  measureMails,
+  recordFailure,
+  recordSent,
+} from '../server/domain/mail/mailQueue.ts';
 import { showOn, startMails } from '../server/domain/mail/mailWork.ts';
 import { linkOf, writeMail } from '../server/domain/mail/text.ts';
-import { makeSmtp } from '../server/security/smtp.ts';
+import { makeSmtp, SMTP_LIMITS } from '../server/security/smtp.ts';
 import type { MailKind } from '../shared/mail.ts';
 import { makeCaller } from './harness/caller.ts';
 import { codeAt, givenProtectedUser, holdTimeStep, SECRET } from './harness/codes.ts';
@@ -320,6 +327,10 @@ describe('a failed attempt', () => {
     expect(first).toMatchObject({ isAcknowledged: false });
     expect(second!.headers['message-id']).toBe(first!.headers['message-id']);
     for (const { secret } of [first!, second!]) await findLink(await testDb(), 'password_reset', secret!);
+  });
+
+  it('is not ended while the mail server may still answer: each answer may take as long as the attempt', () => {
+    expect(SMTP_LIMITS.socketTimeout).toBeGreaterThanOrEqual(LONGEST_ATTEMPT_MILLISECONDS);
   });
 
   it('signs in with the user of SMTP_URL', async () => {

@@ -113,6 +113,20 @@ describe('account.requestPasswordReset', () => {
     expect(await mailsTo(email)).toHaveLength(2);
   });
 
+  it('has the mail that waits sent now, after hours without a mail server', async () => {
+    const email = newEmail();
+    await request(email);
+    await query(
+      await testDb(),
+      sql`update mails set failures = 6, next_attempt_at = now() + interval '8 hours' where email = ${email}`,
+    );
+    await request(email.toUpperCase());
+
+    const due = sql`select from mails where email = ${email} and next_attempt_at < now() + interval '1 second'`;
+    expect(await query(await testDb(), due)).toHaveLength(1);
+    expect(await mailsTo(email)).toHaveLength(1);
+  });
+
   it('waits for 25 minutes after six mails in a day, which is less than a link is valid', async () => {
     const email = newEmail();
     for (let count = 0; count < 6; count++) {

@@ -23,10 +23,14 @@ export class MailFailure extends Error {
   }
 }
 
-const LIMITS = { connectionTimeout: 8000, greetingTimeout: 8000, dnsTimeout: 5000, socketTimeout: 10_000 };
+/**
+ * Once a server has greeted, only the signal ends an attempt: one that checks a text for long has taken it, and would get it again with
+ * each attempt.
+ */
+export const SMTP_LIMITS = { connectionTimeout: 8000, greetingTimeout: 8000, dnsTimeout: 5000, socketTimeout: 30_000 };
 
 /** Sends by the server of an SMTP_URL, with a connection for each message. */
-export function makeSmtp(url: string, from: string, limits: Partial<typeof LIMITS> = {}): SendMessage {
+export function makeSmtp(url: string, from: string, limits: Partial<typeof SMTP_LIMITS> = {}): SendMessage {
   return async ({ id, to, ...contents }, signal) => {
     // Loaded with the first mail.
     const [{ default: Connection }, { default: Composer }, { parseConnectionUrl }, { default: parseAddress }] =
@@ -51,7 +55,7 @@ export function makeSmtp(url: string, from: string, limits: Partial<typeof LIMIT
     // A log of the connection would have the links.
     const connection = new Connection({
       ...options,
-      ...LIMITS,
+      ...SMTP_LIMITS,
       ...limits,
       logger: false,
       debug: false,

@@ -16,7 +16,8 @@ import { endSessions, mustBeGoodPassword } from './user.ts';
  * statements and the time are the same for every address.
  *
  * Nothing is queued while an earlier mail waits or is a few minutes old: that one is in the mailbox, and its link works. The pause
- * is always shorter than a link is valid, so somebody who requests all the time can't keep the owner from resetting.
+ * is always shorter than a link is valid, so somebody who requests all the time can't keep the owner from resetting. One that waits
+ * for hours after failures of the mail server is tried now.
  */
 export async function requestPasswordReset(context: Context, { email }: PasswordResetRequest): Promise<void> {
   mustSendMail(context);
@@ -48,6 +49,11 @@ const queueReset = (db: Db, email: string) =>
   query(
     db,
     sql`
+      with hurried as (
+        update mails set next_attempt_at = now() + ${AFTER_ANSWER}
+        where lower(email) = lower(${email}) and kind = 'password_reset' and state = 'waiting' and used_at is null
+          and next_attempt_at > now() + interval '1 minute'
+      )
       insert into mails (kind, email, next_attempt_at)
       select 'password_reset', ${email}, now() + ${AFTER_ANSWER} from (
         select max(created_at) filter (where used_at is null) as latest, bool_or(state = 'waiting' and used_at is null) as is_waiting,
