@@ -30,11 +30,11 @@ export async function copyToServer({ environment, terminal, input }: Given): Pro
         terminal.update(`${progressBar(done, total)} ${done} of ${counted(total, 'row')} (${table})`);
       const copied = copyDatabase(source, target, onProgress, { keepsWebhooks });
       const tables = await copied.finally(() => terminal.update(''));
-      const persons = await settleErasures(target, lines);
+      const applied = await settleErasures(target, lines);
       const rows = Object.values(tables).reduce((sum, count) => sum + count, 0);
       const next = [...(await nextSteps(source, settings, secret)), ...(await remindersOf(target.db))];
       const done = `Copied ${counted(rows, 'row')} of ${counted(Object.keys(tables).length, 'table')}. All values were compared and are equal. The embedded database was not changed.`;
-      const erased = lines ? [erasedAgain(persons)] : [];
+      const erased = lines ? [erasedAgain(applied)] : [];
       return {
         result: { rows, tables, next },
         message: [done, ...erased, ...next.map((step) => `- ${step}`)].join('\n'),

@@ -26,15 +26,16 @@ export async function restore({ input, environment }: Given): Promise<Outcome> {
   const settings = embeddedSettings(environment, 'pg_restore');
   const { DATA_DIR, JWT_SECRET } = settings;
   const lines = await erasuresOf(input);
-  let persons = 0;
+  let erased: string[] = [];
   await restoreBackup(DATA_DIR, file, async (database) => {
-    persons = await settleErasures(database, lines);
+    const applied = await settleErasures(database, lines);
+    if (lines) erased = [erasedAgain(applied)];
   });
   // Also those who are not in this backup, for the next restore.
   if (lines) await addToFile(erasuresFileOf(settings) as string, lines);
   const message = [
     `Restored ${file} into ${resolve(DATA_DIR)}.`,
-    ...(lines ? [erasedAgain(persons)] : []),
+    ...erased,
     ...(JWT_SECRET ? [] : ['If the service was started with JWT_SECRET, it needs the same one again.']),
     'If there are webhooks, they are paused until npx deckhand webhooks resume.',
   ];

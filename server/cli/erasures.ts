@@ -3,7 +3,13 @@ import type { Database } from '../database/connect.ts';
 import { adoptDatabase } from '../database/incarnation.ts';
 import { endErasuresDue } from '../database/level.ts';
 import { pendingMigrations } from '../database/migrate.ts';
-import { applyErasures, type ErasureLine, listErasures, readErasures } from '../domain/account/erasureFile.ts';
+import {
+  type AppliedErasures,
+  applyErasures,
+  type ErasureLine,
+  listErasures,
+  readErasuresToApply,
+} from '../domain/account/erasureFile.ts';
 import { counted } from '../runtime/count.ts';
 import { startFailure } from '../runtime/startFailure.ts';
 import type { Given, Outcome } from './command.ts';
@@ -17,17 +23,24 @@ export async function erasuresOf(input: unknown): Promise<ErasureLine[] | undefi
     throw misuse(
       'Persons may have been erased since: give the file of erasures with --erasures FILE (in DATA_DIR or at ERASURES_FILE, or what erasures list prints), or --without-erasures if there is none.',
     );
-  return erasures === undefined ? undefined : readErasures(resolve(erasures));
+  return erasures === undefined ? undefined : readErasuresToApply(resolve(erasures));
 }
 
-/** Erases them in a restored or copied database, which may be used then. Returns how many were there. */
-export async function settleErasures({ db }: Pick<Database, 'db'>, lines: ErasureLine[] | undefined): Promise<number> {
-  const persons = lines ? await applyErasures(db, lines) : 0;
+/** Erases them in a restored or copied database, which may be used then. */
+export async function settleErasures(
+  { db }: Pick<Database, 'db'>,
+  lines: ErasureLine[] | undefined,
+): Promise<AppliedErasures> {
+  const applied = lines ? await applyErasures(db, lines) : { persons: 0, unknown: 0 };
   await endErasuresDue(db);
-  return persons;
+  return applied;
 }
 
-export const erasedAgain = (persons: number) => `Erased ${counted(persons, 'person')} again.`;
+export function erasedAgain({ persons, unknown }: AppliedErasures): string {
+  const erased = `Erased ${counted(persons, 'person')} again.`;
+  if (unknown === 0) return erased;
+  return `${erased} ${counted(unknown, 'person')} of the file ${unknown === 1 ? 'is' : 'are'} not in this database: created after the backup, or the file is that of another service.`;
+}
 
 export const listOf = ({ environment }: Given): Promise<Outcome> =>
   withExistingDatabase(environment, async ({ db }) => {
@@ -36,7 +49,7 @@ export const listOf = ({ environment }: Given): Promise<Outcome> =>
   });
 
 export const applyFile = async ({ input, environment }: Given): Promise<Outcome> =>
-  tell(environment, await readErasures(resolve((input as { file: string }).file)));
+  tell(environment, await readErasuresToApply(resolve((input as { file: string }).file)));
 
 export const tellNone = ({ environment }: Given): Promise<Outcome> => tell(environment, undefined);
 
@@ -47,7 +60,7 @@ const tell = (environment: Given['environment'], lines: ErasureLine[] | undefine
         'The tables are those of an earlier version. Bring them up to date first: npx deckhand migrate',
       );
     await adoptDatabase(db);
-    const persons = await settleErasures({ db }, lines);
-    const message = `${erasedAgain(persons)} The service may use the database now (${place}).`;
-    return { result: { persons }, message };
+    const applied = await settleErasures({ db }, lines);
+    const message = `${erasedAgain(applied)} The service may use the database now (${place}).`;
+    return { result: applied, message };
   });

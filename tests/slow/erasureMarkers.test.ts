@@ -247,7 +247,15 @@ describe('a database that was restored by other means', { timeout: 180_000 }, ()
     await told.stop();
 
     expect((await command('erasures', 'list')).printed).toContain(`"user_id":${member!.id},`);
-    expect((await command('erasures', 'apply', lines)).printed).toMatch(/^Erased 0 persons again\./);
+    expect((await command('erasures', 'apply', lines)).printed).toMatch(
+      /^Erased 0 persons again\. 1 person of the file is not in this database: /,
+    );
+    const empty = join(await givenDirectory(), 'cut-off.jsonl');
+    await appendFile(empty, '');
+    expect(await command('erasures', 'apply', empty)).toMatchObject({
+      exitCode: 1,
+      complaint: expect.stringContaining('has no erasures'),
+    });
     await command('database', 'mark-restored');
     expect((await command('erasures', 'none')).exitCode).toBe(0);
     const free = await connect(readSettings({ DATA_DIR }));

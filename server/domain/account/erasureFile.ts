@@ -31,6 +31,13 @@ export async function readErasures(path: string): Promise<ErasureLine[]> {
   });
 }
 
+/** After a restore. The service makes no empty file: one was cut off, and would bring back everybody. */
+export async function readErasuresToApply(path: string): Promise<ErasureLine[]> {
+  const lines = await readErasures(path);
+  if (lines.length > 0) return lines;
+  throw startFailure(`${path} has no erasures. If nobody was erased, use erasures none, or --without-erasures.`);
+}
+
 function parseLine(line: string): unknown {
   try {
     return JSON.parse(line);
@@ -39,16 +46,21 @@ function parseLine(line: string): unknown {
   }
 }
 
-/** Erases those of the file who are in the database, unless they are erased there. Returns how many there were. */
-export async function applyErasures(db: Db, lines: readonly ErasureLine[]): Promise<number> {
-  const found = await query(
+/** How many persons of a file were erased again, and how many the database does not have. */
+export type AppliedErasures = { persons: number; unknown: number };
+
+/** Erases those of the file who are in the database, unless they are erased there. */
+export async function applyErasures(db: Db, lines: readonly ErasureLine[]): Promise<AppliedErasures> {
+  const listed = await query(
     db,
-    sql<{ id: number }>`
-      select distinct u.id from jsonb_to_recordset(${JSON.stringify(lines)}::jsonb) as l (user_id int, user_created_at timestamptz)
-      join users u on u.id = l.user_id and u.created_at = l.user_created_at and u.erased_at is null order by u.id`,
+    sql<{ id: number; isKnown: boolean; isErased: boolean }>`
+      select distinct l.user_id as id, u.id is not null as "isKnown", u.erased_at is not null as "isErased"
+      from jsonb_to_recordset(${JSON.stringify(lines)}::jsonb) as l (user_id int, user_created_at timestamptz)
+      left join users u on u.id = l.user_id and u.created_at = l.user_created_at order by 1`,
   );
+  const found = listed.filter(({ isKnown, isErased }) => isKnown && !isErased);
   for (const { id } of found) await erasePerson({ ...BY_THE_SERVICE, db }, id, true);
-  return found.length;
+  return { persons: found.length, unknown: listed.filter(({ isKnown }) => !isKnown).length };
 }
 
 type FileSettings = Pick<Settings, 'ERASURES_FILE' | 'DATABASE_URL' | 'DATA_DIR'>;
@@ -60,11 +72,11 @@ export const erasuresFileOf = ({ ERASURES_FILE, DATABASE_URL, DATA_DIR }: FileSe
 /** At the start on a restored database. Only with the setting: a file in DATA_DIR may be as old as the rest of it. */
 export async function applyFileIfDue(db: Db, { ERASURES_FILE: file }: FileSettings, log: Log): Promise<void> {
   if (file === undefined || !(await mayHaveErased(db))) return;
-  const lines = await readErasures(file).catch((error) => log.warn(`ERASURES_FILE: ${error.message}`));
+  const lines = await readErasuresToApply(file).catch((error) => log.warn(`ERASURES_FILE: ${error.message}`));
   if (!lines) return;
-  const persons = await applyErasures(db, lines);
+  const applied = await applyErasures(db, lines);
   await endErasuresDue(db);
-  log.warn({ persons }, 'The persons of ERASURES_FILE were erased in the restored database.');
+  log.warn(applied, 'The persons of ERASURES_FILE were erased in the restored database.');
 }
 
 /** The erasures of a database as lines, oldest first. */
