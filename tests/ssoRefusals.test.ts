@@ -2,13 +2,14 @@ import { createHmac, generateKeyPairSync } from 'node:crypto';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
+import { UNREACHABLE } from '../server/security/identityProvider.ts';
 import { makeCaller, type TestCaller } from './harness/caller.ts';
 import { type Forged, startForgedProvider } from './harness/forgedProvider.ts';
 import { givenService, type TestService } from './harness/service.ts';
 import { refusal, startSso } from './harness/sso.ts';
 import { givenToken, givenUser, insert, testDb } from './harness/world.ts';
 
-const FAULTY = ['long', 'moved', 'broken', 'another', 'slow', 'many-keys', 'inside'];
+const FAULTY = ['long', 'moved', 'broken', 'page', 'another', 'slow', 'many-keys', 'inside'];
 
 let forged: Forged;
 let service: TestService;
@@ -175,9 +176,15 @@ describe('a callback is refused', () => {
 
 describe('a provider', () => {
   it.each([
+    ...['CERT_HAS_EXPIRED', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'ERR_TLS_CERT_ALTNAME_INVALID'],
+    ...['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'ECONNREFUSED', 'ENOTFOUND'],
+  ])('can not be reached: %s', (code) => expect(code).toMatch(UNREACHABLE));
+
+  it.each([
     ['long', 400, 'sso_unavailable', /more than 262144 bytes/],
     ['moved', 400, 'sso_unavailable', /redirects are not followed/],
     ['broken', 400, 'sso_unavailable', /reached/],
+    ['page', 400, 'sso_unavailable', /reached/],
     ['another', 403, 'sso_refused', /another address/],
   ])('%s: its discovery is refused with %i %s', async (issuer, status, reason, text) => {
     const answer = await refusal(startSso(caller, { issuer }));

@@ -158,8 +158,9 @@ function kept<Result>(work: () => Promise<Result>): () => Promise<Result> {
 /** What is wrong with a provider, or with what it sent, as a sentence. */
 class ProviderProblem extends Error {}
 
-/** Of the connection, or a status that no working provider answers. */
-const UNREACHABLE = /^(E[A-Z]+|CERT_\w+|ERR_TLS\w+|OAUTH_TIMEOUT|OAUTH_RESPONSE_IS_NOT_CONFORM)$/;
+/** Of the connection or its certificate, or what no working provider answers: another status, or a page for people. */
+export const UNREACHABLE =
+  /^(E[A-Z]+|\w*CERT_\w+|\w*_CERT|UNABLE_TO_\w+|ERR_TLS\w+|OAUTH_TIMEOUT|OAUTH_RESPONSE_IS_NOT_(CONFORM|JSON))$/;
 
 function toCallerError(error: unknown, title: string) {
   const causes = causesOf(error);

@@ -21,6 +21,7 @@ export async function startForgedProvider() {
       if (kind === 'moved')
         return response.writeHead(302, { Location: `${url}/fine/.well-known/openid-configuration` }).end();
       if (kind === 'broken') return send({}, 500);
+      if (kind === 'page') return response.writeHead(200, { 'Content-Type': 'text/html' }).end('Under maintenance');
       const metadata = {
         issuer: kind === 'another' ? `${url}/fine` : issuer,
         authorization_endpoint: `${issuer}/auth`,
