@@ -153,5 +153,6 @@ function areaOf(path: string): string {
 /** `/services/operations/v1/admin/master-boards/get` is listed under `Master boards`. */
 function headingOf(path: string): string {
   const [, noun = ''] = /\/v1\/(?:operations\/|admin\/)?([a-z-]+)\//.exec(path) ?? [];
+  if (noun === 'auth') return 'Sign-in';
   return noun.charAt(0).toUpperCase() + noun.slice(1).replaceAll('-', ' ');
 }

@@ -31,6 +31,9 @@ const CARDS = '/services/operations/v1/operations/cards';
 const ON_PRIMARY = new Set([
   'account.whoAmI',
   'account.listInvitations',
+  'account.listIdentities',
+  'account.showInvitation',
+  'account.getExport',
   'projects.listOwn',
   'subscriptions.list',
   'themes.list',
@@ -116,12 +119,12 @@ const sees = (caller: TestCaller, expected: string[]) =>
   vi.waitFor(async () => expect(await titles(caller)).toEqual(expected), { timeout: 5000 });
 
 /** Waits until the read goes to the replica, which serves it. */
-const usesReplica = (node: TestService, read: () => Promise<unknown>) =>
+const usesReplica = (node: TestService, read: () => Promise<unknown>, name = '') =>
   vi.waitFor(
     async () => {
       const [reads, retries] = [await readsOn(node), await retriesOf(node)];
       await read();
-      expect([await readsOn(node), await retriesOf(node)]).toEqual([reads + 1, retries]);
+      expect([await readsOn(node), await retriesOf(node)], name).toEqual([reads + 1, retries]);
     },
     { timeout: 5000 },
   );
@@ -267,7 +270,8 @@ const givenInput = async (procedure: RestProcedure, world: Awaited<ReturnType<ty
 describe('with a replica', () => {
   it('every query is served by it, or stays on the primary for its access', async () => {
     const world = await givenWorld(nodes[0]);
-    const queries = restProcedures.filter(({ type }) => type === 'query');
+    // The identity providers are settings.
+    const queries = restProcedures.filter(({ type, name }) => type === 'query' && name !== 'auth.listIssuers');
     const calls = [];
     for (const procedure of queries)
       calls.push({ procedure, input: await givenInput(procedure, world), caller: allowedCaller(world, procedure) });
@@ -278,7 +282,7 @@ describe('with a replica', () => {
         const { status, body } = await caller.post(procedure.rest.path, input);
         expect({ status, body }, procedure.name).toMatchObject({ status: 200 });
       };
-      if (!ON_PRIMARY.has(procedure.name)) await usesReplica(nodes[0], read);
+      if (!ON_PRIMARY.has(procedure.name)) await usesReplica(nodes[0], read, procedure.name);
       else {
         const reads = await readsOn(nodes[0]);
         await read();

@@ -228,7 +228,7 @@ describe.skipIf(!hasBrowser)('the API page', () => {
     await page.keyboard.press('Escape');
     expect(await page.locator('#listed').isVisible()).toBe(true);
     await page.keyboard.type('code_required');
-    expect(await page.locator('#results a').first().innerText()).toBe('Sign in\nAuthentication · reason code_required');
+    expect(await page.locator('#results a').first().innerText()).toBe('Sign in\nSign-in · reason code_required');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor();
     expect(problems).toEqual([]);

@@ -127,8 +127,12 @@ describe('on a new database', () => {
     expect(await command('members set --user-id 1 --project-id 7 --role boss')).toMatchObject(
       failure(2, /^role must be one of viewer, member, owner\.\nSee /),
     );
-    const { printed } = await command('users update --id 1 --no-superadmin --language de');
-    expect(printed).toMatch(/\nlanguage +de\nsuperadmin +no\n/);
+    expect(await command('users update --id 1 --no-superadmin')).toEqual({
+      exitCode: 1,
+      complaint: 'This is the last active superadmin with a password. Make somebody else a superadmin first.',
+    });
+    const { printed } = await command('users update --id 1 --language de --enable-ai');
+    expect(printed).toMatch(/\nlanguage +de\nsuperadmin +yes\n/);
   });
 
   it('1 without a project, with the commands that create one; then it gets no demo data', async () => {

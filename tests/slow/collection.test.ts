@@ -33,11 +33,19 @@ async function send({ method, auth, header, url, body }: Request, collectionAuth
 
 /** Examples that need a state other than that of the demo data after the others. */
 const NOT_IN_THIS_ORDER = [
-  // End the session.
+  // End the session, or the user.
   ...['/account/sign-out', '/account/sign-out-everywhere', '/account/change-password'],
+  ...['/account/erase', '/users/erase', '/users/deactivate'],
   // Need a second factor, an invitation or a membership of the user.
   ...['/account/confirm-second-factor', '/account/drop-second-factor', '/account/renew-recovery-codes'],
   ...['/account/accept-invitation', '/account/decline-invitation', '/members/leave'],
+  // Need the link of a mail, or one that failed.
+  '/mails/retry',
+  ...['/account/reset-password', '/account/confirm-address', '/account/show-invitation', '/account/sign-up'],
+  // Need an identity provider.
+  ...['/auth/start-sso', '/auth/finish-sso', '/auth/exchange', '/account/unlink-identity'],
+  // Need a service account.
+  ...['/identity-rules/create', '/identity-rules/update', '/identity-rules/delete'],
   // The version is approved by then.
   '/versions/reject',
   // The rollout is aborted by then.
