@@ -13,6 +13,7 @@ export const MAIL_KINDS = [
   'second_factor_enabled',
   'second_factor_dropped',
   'key_created',
+  'identity_linked',
 ] as const;
 export type MailKind = (typeof MAIL_KINDS)[number];
 /** Notices have no link: they tell what happened. */

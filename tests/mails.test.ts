@@ -118,6 +118,7 @@ describe('the text', () => {
     ['address_changed', 'The e-mail address of your account'],
     ['second_factor_enabled', 'A second factor of your account'],
     ['second_factor_dropped', 'The second factor of your account'],
+    ['identity_linked', 'An account at an identity provider'],
     ['key_created', 'An API key of your account ("<b>CI</b> Bcc: x@example.test")'],
   ])('of %s says what happened, when, and what to do; no link', async (kind, happened) => {
     const user = await givenUser();

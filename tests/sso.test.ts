@@ -159,7 +159,9 @@ describe('a link', () => {
 
     const linked = await sso(subject, { provider: partner, caller, purpose: 'link' });
     const signedIn = await sso(subject, { provider: partner });
+    const told = await query(await testDb(), sql`select kind, email, data from mails where user_id = ${user.id}`);
 
+    expect(told).toEqual([{ kind: 'identity_linked', email: user.email, data: { name: 'The partner' } }]);
     expect(linked).toMatchObject({ id: user.id, token: null, purpose: 'link' });
     expect(signedIn).toMatchObject({ id: user.id, email: user.email, token: expect.any(String) });
     expect((await caller.rpc.account.listIdentities.query({})).identities).toMatchObject([

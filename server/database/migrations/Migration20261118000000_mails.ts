@@ -16,7 +16,7 @@ export class Migration20261118000000_mails extends StepwiseMigration {
       `create index "mails_user_id_index" on "mails" ("user_id") where user_id is not null;`,
       `create index "mails_invitation_id_index" on "mails" ("invitation_id") where invitation_id is not null;`,
       `create index "mails_created_at_index" on "mails" ("created_at");`,
-      `alter table "mails" add constraint "mails_kind_check" check ("kind" in ('invitation', 'password_reset', 'address_confirmation', 'password_changed', 'address_changed', 'second_factor_enabled', 'second_factor_dropped', 'key_created'));`,
+      `alter table "mails" add constraint "mails_kind_check" check ("kind" in ('invitation', 'password_reset', 'address_confirmation', 'password_changed', 'address_changed', 'second_factor_enabled', 'second_factor_dropped', 'key_created', 'identity_linked'));`,
       `alter table "mails" add constraint "mails_state_check" check ("state" in ('waiting', 'sent', 'failed', 'dropped'));`,
       `alter table "mails" add constraint "mails_user_id_foreign" foreign key ("user_id") references "users" ("id") on update no action on delete cascade;`,
       `alter table "mails" add constraint "mails_invitation_id_foreign" foreign key ("invitation_id") references "invitations" ("id") on update no action on delete cascade;`,

@@ -8,6 +8,7 @@ import { NOW } from '../../database/timestamp.ts';
 import type { SsoClaims } from '../../security/identityProvider.ts';
 import type { Context } from '../access/context.ts';
 import { actorOf, type WriteContext, writeEvents } from '../event/event.ts';
+import { notify } from '../mail/mail.ts';
 import { mustBeAllowed } from './attempt.ts';
 import { addIdentity } from './identity.ts';
 import { markProven } from './proof.ts';
@@ -109,8 +110,11 @@ async function link({ context, flow, provider, claims, sent }: Work, known: Know
   return transact(context.db, async (db) => {
     if (!(await endFlow(db, sent.state))) throw flowEnded();
     const user = await holderOf(db, flow);
-    const { issuer } = provider.settings;
-    if (!known) await addIdentity({ ...context, db }, { user_id: user.id, issuer, subject: claims.sub });
+    const { issuer, title } = provider.settings;
+    if (!known) {
+      await addIdentity({ ...context, db }, { user_id: user.id, issuer, subject: claims.sub });
+      await notify({ ...context, db }, 'identity_linked', user.id, { name: title });
+    }
     return { ...answerOf(user, ENOUGH), token: null, purpose: 'link' };
   });
 }

@@ -105,6 +105,11 @@ const NOTICES: Record<NoticeKind, Notice> = {
     isDone: 'was disabled: the password alone signs in',
   },
   key_created: { subject: 'A new API key', happened: 'An API key of your account', isDone: 'was created' },
+  identity_linked: {
+    subject: 'A new way to sign in',
+    happened: 'An account at an identity provider',
+    isDone: 'was linked to yours: whoever has it can sign in',
+  },
 };
 
 function noticeOf({ kind, name, isBySuperadmin, when }: Extract<Facts, { kind: NoticeKind }>, base: string): Words {
@@ -116,7 +121,7 @@ function noticeOf({ kind, name, isBySuperadmin, when }: Extract<Facts, { kind: N
     subject,
     paragraphs: [
       `${happened}${key} at ${base} ${isDone}.${by} Time: ${time}.`,
-      "If you know about it, there is nothing to do. If it was not you, sign in, change your password, sign out everywhere and revoke keys that you don't know. If you can't sign in, ask for a new password, and tell a superadmin of the service.",
+      "If you know about it, there is nothing to do. If it was not you, sign in, change your password, sign out everywhere and revoke keys and unlink identities that you don't know. If you can't sign in, ask for a new password, and tell a superadmin of the service.",
     ],
   };
 }
