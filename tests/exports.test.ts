@@ -170,12 +170,15 @@ describe('account.startExport', () => {
   });
 });
 
-it('a process makes exports when it is woken', async () => {
+it.each([
+  ['', undefined],
+  [', also if it can not write the file of erasures', import.meta.dirname],
+])('a process makes exports when it is woken%s', async (_, file) => {
   const { asMember } = await givenWorld();
   const work = startAccountWork({
     db: await testDb(),
     log: pino({ level: 'silent' }),
-    file: undefined,
+    file,
     onDue: () => undefined,
   });
   await asMember.rpc.account.startExport.mutate();

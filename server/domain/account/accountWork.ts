@@ -45,13 +45,25 @@ export function startAccountWork({ db, log, file, onDue }: AccountWork) {
         ),
       );
       onDue(is_due);
-      if (erasures) await erasures.append(db, last_erasure);
-      else warn(last_erasure);
+      const isKept = await keepErasures(last_erasure);
       if (has_export) await makeExport(db);
-      return { pause: has_export ? 0 : LOOK_MILLISECONDS, shortest: SHORTEST_PAUSE_MILLISECONDS };
+      const pause = isKept ? LOOK_MILLISECONDS : AFTER_FAILURE_MILLISECONDS;
+      return { pause: has_export ? 0 : pause, shortest: SHORTEST_PAUSE_MILLISECONDS };
     } catch (error) {
-      log.warn(error, 'Exports and the file of erasures wait for the next look.');
+      log.warn(error, 'Exports wait for the next look.');
       return { pause: AFTER_FAILURE_MILLISECONDS, shortest: 0 };
+    }
+  }
+
+  /** Exports go on while the file can't be written. */
+  async function keepErasures(last: Date | null): Promise<boolean> {
+    try {
+      if (erasures) await erasures.append(db, last);
+      else warn(last);
+      return true;
+    } catch (error) {
+      log.warn(error, 'The file of erasures waits for the next look.');
+      return false;
     }
   }
 
