@@ -38,7 +38,7 @@ export const REASONS = {
   second_factor_enabled: 'A second factor is already enabled.',
   second_factor_missing: 'No second factor is enabled.',
   second_factor_not_started: 'No second factor was started, or another one since.',
-  mail_not_failed: 'Only a failed mail can be tried again.',
+  mail_not_failed: 'Only a mail that has failed can be tried again.',
   mail_not_configured: 'The service has no mail server.',
   link_invalid: 'The link of a mail was used, has expired, or is incomplete.',
   key_ended: 'The API key, or this secret of it, was revoked or has expired.',

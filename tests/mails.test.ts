@@ -276,8 +276,21 @@ describe('a failed attempt', () => {
     expect(mail).toMatchObject({ state: 'waiting', failures: 0 });
     expect(await server.sendDue()).toHaveLength(1);
     await expect(asSuperadmin.rpc.mails.retry.mutate({ id: mail.id })).rejects.toMatchObject({
-      message: 'Only a failed mail can be tried again.',
+      message: 'Only a mail that has failed can be tried again.',
     });
+  });
+
+  it('is tried at once if a superadmin says so, while it waits for its next attempt', async () => {
+    const { asSuperadmin } = await world();
+    await givenReset({});
+    server.behave('defer');
+    await server.sendDue();
+    const [waiting] = await mails();
+    server.behave('take');
+
+    expect(await server.sendDue()).toEqual([]);
+    await asSuperadmin.rpc.mails.retry.mutate({ id: waiting!.id });
+    expect(await server.sendDue()).toHaveLength(1);
   });
 
   const own = (user = '') => makeSmtp(server.settings.SMTP_URL.replace('//', `//${user}`), MAIL_FROM);

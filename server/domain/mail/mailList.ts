@@ -25,19 +25,20 @@ export async function listMails({ db }: SignedInContext, { state, ...page }: Mai
   return readPage('mails', state == null ? mails : mails.where('state', '=', state), page, ['id'], 'desc');
 }
 
-/** Tries a mail again that had failed for good, from the first attempt on. */
+/** Tries a mail again at once that has failed, for good or while it waits for its next attempt. */
 export async function retryMail(context: SignedInContext, { id }: MailChoice) {
   const mail = await transact(context.db, async (db) => {
-    const { state } = await db
+    const { state, failures } = await db
       .selectFrom('mails')
-      .select('state')
+      .select(['state', 'failures'])
       .where('id', '=', id)
       .forUpdate()
       .executeTakeFirstOrThrow(() => notFound('There is no such mail.'));
-    if (state !== 'failed') throw badRequest('Only a failed mail can be tried again.', 'mail_not_failed');
+    const hasFailed = state === 'failed' || (state === 'waiting' && failures > 0);
+    if (!hasFailed) throw badRequest('Only a mail that has failed can be tried again.', 'mail_not_failed');
     const mail = await db
       .updateTable('mails')
-      .set({ state: 'waiting', failures: 0, next_attempt_at: NOW, leased_until: null })
+      .set({ state: 'waiting', failures: 0, next_attempt_at: NOW })
       .where('id', '=', id)
       .returning(COLUMNS)
       .executeTakeFirstOrThrow();
