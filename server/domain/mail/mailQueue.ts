@@ -26,8 +26,8 @@ const URGENCY: MailKind[] = ['password_reset', 'address_confirmation', 'invitati
 const urgency = sql`coalesce(array_position(${sql.lit(`{${URGENCY.join()}}`)}::text[], kind), 9)`;
 
 /**
- * Claims the most urgent mail that is due: of the first of each kind, which an index finds, however many wait. Mails of a restored or copied database are held, like its webhooks, until an operator
- * resumes them.
+ * Claims the most urgent mail that is due: of the first of each kind, which an index finds, however many wait. Mails of a restored or
+ * copied database are held, like its webhooks, until an operator resumes them.
  */
 export async function claimMail({ db, now = NOW }: MailStore): Promise<ClaimedMail | undefined> {
   const [claimed] = await query(
