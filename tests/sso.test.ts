@@ -337,6 +337,8 @@ describe('a session', () => {
 
     const { created_at, expires_at } = await stored('sessions', sessionOf(caller));
     expect((new Date(expires_at).getTime() - new Date(created_at).getTime()) / 60_000).toBeCloseTo(60, 1);
+    const { iat, exp } = JSON.parse(atob(`${caller.token}`.split('.')[1]!));
+    expect(exp - iat, 'what the token says').toBe(60 * 60);
   });
 
   it('ends when the identity is unlinked, which the last way in can not be', async () => {

@@ -7,7 +7,8 @@ export type Claims = { userId: number; sessionId: string };
 
 export type Tokens = {
   lifetimeSeconds: number;
-  sign: (claims: Claims) => string;
+  /** Valid for `lifetimeSeconds`, unless its session ends sooner. */
+  sign: (claims: Claims & { seconds?: number }) => string;
   /** The claims of a valid, unexpired token; `undefined` for any other. Does not check the session. */
   read: (token: string) => Claims | undefined;
   /** The same, but also for expired tokens: devices are remembered for longer than a token is valid. */
@@ -60,7 +61,7 @@ export function makeTokens(secrets: [string, ...string[]], lifetimeSeconds: numb
 
   return {
     lifetimeSeconds,
-    sign: ({ userId, sessionId }) =>
+    sign: ({ userId, sessionId, seconds = lifetimeSeconds }) =>
       jwt().sign({}, currentKey, {
         algorithm: ALGORITHM,
         keyid: currentId,
@@ -68,7 +69,7 @@ export function makeTokens(secrets: [string, ...string[]], lifetimeSeconds: numb
         audience: AUDIENCE,
         subject: String(userId),
         jwtid: sessionId,
-        expiresIn: lifetimeSeconds,
+        expiresIn: seconds,
       }),
     read,
     readExpired: (token) => verify(token, true)?.claims,

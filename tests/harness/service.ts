@@ -20,7 +20,7 @@ const prefix = inject('databaseUrlPrefix') as string | undefined;
 export const databaseUrl = prefix && `${prefix}${randomBytes(4).toString('hex')}`;
 
 export const TEST_SECRET = 'a secret for tests that nobody else uses';
-export const tokens = makeTokens([TEST_SECRET], 3600);
+export const tokens = makeTokens([TEST_SECRET], 12 * 60 * 60);
 
 const settingsWith = (more: Record<string, string>): Settings =>
   readSettings({

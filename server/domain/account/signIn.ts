@@ -154,7 +154,8 @@ export async function openSession(
       )${actor ? sql`, ${eventParts(SIGNED_IN, bound(actor), true)}` : sql``}
       select id, (select count(*)::int from recovery_codes where user_id = ${id} and used_at is null) as codes_left from opened`,
   );
-  return session && { token: tokens.sign({ userId: id, sessionId: session.id }), codes_left: session.codes_left };
+  if (!session) return undefined;
+  return { token: tokens.sign({ userId: id, sessionId: session.id, seconds }), codes_left: session.codes_left };
 }
 
 const SIGNED_IN = sql`
