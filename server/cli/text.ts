@@ -11,7 +11,12 @@ export function asText(result: unknown, view: View = { width: Number.POSITIVE_IN
   const named = Array.isArray(results) ? { ...others, results: results.map(asRow) } : others;
   if (view.columns) mustExist(view.columns, fieldsIn(Object.values(named)));
 
-  const parts = Object.values(named).flatMap((value) => partOf(value, view));
+  const hasSeveral = Object.values(named).filter(isPart).length > 1;
+  const parts = Object.entries(named).flatMap(([name, value]) => {
+    const part = partOf(value, view);
+    // Beside something else, a list has to say what it is.
+    return hasSeveral && Array.isArray(value) ? [`${name}:${value.length === 0 ? ' none' : `\n${part}`}`] : part;
+  });
   const facts = Object.fromEntries(Object.entries(named).filter(([name, value]) => isFact(name, value)));
   if (Object.keys(facts).length > 0) parts.push(fieldsAsList(facts, { width: view.width }));
   if (next_cursor) parts.push(`More: --cursor ${next_cursor}, or --all`);
@@ -44,6 +49,8 @@ function mustExist(columns: string[], known: Set<string>): void {
   if (unknown === undefined || known.size === 0) return;
   throw misuse(`There is no column ${unknown}. There are ${[...known].join(', ')}.`);
 }
+
+const isPart = (value: unknown) => Array.isArray(value) || isFields(value);
 
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);

@@ -28,6 +28,20 @@ describe('the output', () => {
   8  Done`);
   });
 
+  it('names lists that are beside something else', () => {
+    const user = { id: 2, name: 'Ann' };
+    const sole_owner_of = [{ project_id: 1, name: 'Launch' }];
+
+    expect(asText({ user, sole_owner_of, paused_webhooks: [], sessions_ended: 3 })).toBe(`id    2
+name  Ann
+sole_owner_of:
+project_id  name
+1           Launch
+sessions_ended  3`);
+    expect(asText({ user, reactivated: [] })).toContain('\nreactivated: none');
+    expect(asText({ users: [] })).toBe('None.');
+  });
+
   it('shows the results of many rows as a table, with the message of each error', () => {
     const error = { status: 422, reason: 'invalid_input', message: 'title is required.' };
     const card = { id: 24, project_id: 1, group_id: 7, position: 1 };
