@@ -37,7 +37,7 @@ export async function restore({ input, environment }: Given): Promise<Outcome> {
     `Restored ${file} into ${resolve(DATA_DIR)}.`,
     ...erased,
     ...(JWT_SECRET ? [] : ['If the service was started with JWT_SECRET, it needs the same one again.']),
-    'If there are webhooks, they are paused until npx deckhand webhooks resume.',
+    'Webhooks are paused, and mails are held, until npx deckhand webhooks resume.',
   ];
   return { result: { file, directory: resolve(DATA_DIR) }, message: message.join(' ') };
 }

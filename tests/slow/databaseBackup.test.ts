@@ -125,7 +125,7 @@ describe('deckhand database restore', () => {
     const restored = await run('restore', file, { DATA_DIR });
 
     expect(restored.printed).toBe(
-      `Restored ${file} into ${DATA_DIR}. If the service was started with JWT_SECRET, it needs the same one again. If there are webhooks, they are paused until npx deckhand webhooks resume.`,
+      `Restored ${file} into ${DATA_DIR}. If the service was started with JWT_SECRET, it needs the same one again. Webhooks are paused, and mails are held, until npx deckhand webhooks resume.`,
     );
     expect(await readdir(DATA_DIR)).toEqual(['database', 'jwt-secret', 'lock']);
     expect(await everythingOf({ DATA_DIR })).toEqual(await everythingOf({ DATA_DIR: directory }));
