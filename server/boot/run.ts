@@ -104,10 +104,11 @@ Deckhand listens on ${url}
   REST      ${url}/api
   RPC       ${url}/trpc
   MCP       ${url}/mcp${workers > 1 ? `\n  Workers   ${workers}, each with ${connections} connections to PostgreSQL` : ''}`;
+  const mails = settings.SMTP_URL ? '' : '\nMails are shown here, such as the link for a forgotten password.\n';
   const demo = `
 Sign in to the demo data:
   curl -X POST ${url}/api/v1/authenticate -H 'Content-Type: application/json' -d '{"email": "${demoUser?.email}", "password": "${demoUser?.password}"}'
-
+${mails}
 The data is stored in an embedded PostgreSQL, for evaluation and small teams: it survives a crash of the process,
 but a power failure can lose the last writes. Set DATABASE_URL to use a PostgreSQL server. Ctrl-C stops.`;
   return {
