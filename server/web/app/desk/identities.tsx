@@ -21,7 +21,7 @@ export function Identities() {
         await client.account.unlinkIdentity.mutate({ id });
         await pages.reload();
       },
-      question: `${issuer_title ?? issuer} no longer signs in to this account. Sessions that it signed in to end.`,
+      question: `You can no longer sign in here with this account of ${issuer_title ?? issuer}. Where you did, you are signed out.`,
       isDestructive: true,
       done: 'The identity is unlinked.',
     },
@@ -29,7 +29,7 @@ export function Identities() {
   return (
     <section>
       <h2>Identities</h2>
-      <Hint>Whoever signs in there gets into this account.</Hint>
+      <Hint>Accounts elsewhere that sign you in here. Whoever can use one of them gets into this account.</Hint>
       <Table
         noun="identities"
         pages={pages}

@@ -23,16 +23,18 @@ export function OwnData() {
     <section>
       <h2>Your data</h2>
       <Hint>Everything about you as a JSON file, without secrets.</Hint>
-      <Button as="quiet" onClick={exportAll} disabled={isCollecting.value}>
-        {isCollecting.value ? 'Collecting…' : 'Export my data'}
-      </Button>
-      <FormButton action="Erase my account" onSubmit={erase} isDestructive>
-        <p>
-          Your name, address, sessions, API keys, memberships and invitations go. Cards and comments stay, without your
-          name. Webhooks that you made are paused. Nobody can undo this.
-        </p>
-        <Field label={`Type ${account.value?.email} to erase it`} name="email" required autocomplete="off" />
-      </FormButton>
+      <div class="choices">
+        <Button as="quiet" onClick={exportAll} disabled={isCollecting.value}>
+          {isCollecting.value ? 'Collecting…' : 'Export my data'}
+        </Button>
+        <FormButton action="Erase my account" onSubmit={erase} isDestructive>
+          <p>
+            Your name, address, sessions, API keys, memberships and invitations are deleted. Cards and comments stay,
+            without your name. Webhooks that you made are paused. Nobody can undo this.
+          </p>
+          <Field label={`Type ${account.value?.email} to erase it`} name="email" required autocomplete="off" />
+        </FormButton>
+      </div>
     </section>
   );
 }

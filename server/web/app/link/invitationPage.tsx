@@ -15,7 +15,16 @@ type Invitation = Awaited<ReturnType<typeof client.account.showInvitation.query>
 /** Who is invited signs up, or signs in and accepts. */
 export function InvitationPage() {
   const shown = useLoaded(() => client.account.showInvitation.query({ secret: linkSecret.peek() }), []);
-  return <Waiting loaded={shown}>{shown.data.value && <Shown invitation={shown.data.value.invitation} />}</Waiting>;
+  return (
+    <>
+      <Waiting loaded={shown}>{shown.data.value && <Shown invitation={shown.data.value.invitation} />}</Waiting>
+      {shown.failure.value && (
+        <p>
+          If you have joined the project already, <a href="/">sign in</a>.
+        </p>
+      )}
+    </>
+  );
 }
 
 function Shown({ invitation }: { invitation: Invitation }) {

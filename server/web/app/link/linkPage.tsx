@@ -66,7 +66,9 @@ function ResetPassword() {
   if (done.value !== undefined) return <PasswordIsSet keysLeft={done.value} />;
   return (
     <>
-      <p>You get a new password, and all your sessions end. A second factor stays as it is, and so do API keys.</p>
+      <p>
+        You are then signed out everywhere. Your second factor and your API keys, if you have any, stay as they are.
+      </p>
       <Form action="Set the new password" onSubmit={reset}>
         <Field
           label="New password"
@@ -87,7 +89,7 @@ function ResetPassword() {
 
 const PasswordIsSet = ({ keysLeft }: { keysLeft: number }) => (
   <Done action="Sign in" href="/">
-    Your password is changed, and all sessions have ended.{' '}
+    Your password is changed, and you are signed out everywhere.{' '}
     {keysLeft === 0
       ? 'The account has no API keys.'
       : `${keysLeft === 1 ? 'One API key still works' : `${keysLeft} API keys still work`}: sign in and revoke what you don't know.`}
