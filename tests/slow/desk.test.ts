@@ -206,5 +206,9 @@ describe.skipIf(!hasBrowser)('the desk', () => {
     await page.getByRole('button', { name: 'Sign in' }).first().waitFor();
     const { users } = await clientOf('Admin').users.list.query({ search: 'Erased user' });
     expect(users).toMatchObject([{ email: expect.stringMatching(/@erased\.invalid$/), erased_at: expect.any(Date) }]);
+
+    const desk = await givenDesk(`/admin/users/${users[0]!.id}`, 'Admin');
+    await desk.getByText('Erased for good').waitFor();
+    for (const name of ['New password', 'Activate', 'Save']) expect(await button(desk, name).count(), name).toBe(0);
   });
 });

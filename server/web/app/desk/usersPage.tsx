@@ -185,14 +185,14 @@ function Details({ user, reload }: { user: User; reload: () => Promise<void> }) 
     {
       label: 'Sign out everywhere',
       run: () => client.users.signOut.mutate({ id }),
-      isOffered: isPerson,
+      isOffered: isPerson && !isErased,
       question: `${name} has to sign in again on every device${isOwn ? ', and so do you on this one' : ''}.`,
       done: `${name} is signed out everywhere.`,
     },
     {
       label: 'New password',
       run: renewPassword,
-      isOffered: isPerson && !isOwn,
+      isOffered: isPerson && !isOwn && !isErased,
       question: `${name} gets a password made at random, which you hand over, and is signed out everywhere.`,
     },
     {
@@ -215,7 +215,7 @@ function Details({ user, reload }: { user: User; reload: () => Promise<void> }) 
       label: 'Erase',
       run: eraseUser,
       isOffered: !isOwn && !isErased,
-      question: `The name, address, sessions, keys and memberships of ${name} go for good. Cards and comments stay, without the name. Nobody can undo this.`,
+      question: `The name, address, sessions, keys and memberships of ${name} are deleted for good. Cards and comments stay, without the name. Nobody can undo this.`,
       isDestructive: true,
     },
   ];
@@ -228,7 +228,7 @@ function Details({ user, reload }: { user: User; reload: () => Promise<void> }) 
       )}
       <Facts
         facts={[
-          ['State', is_active ? 'Active' : <span class="bad">Deactivated: every call is refused</span>],
+          ['State', is_active ? 'Active' : <span class="bad">{isErased ? ERASED : DEACTIVATED}</span>],
           ['Id', id],
           ['Created', timeText(user.created_at)],
           ['Second factor', has_second_factor ? 'Enabled' : isPerson && 'None'],
@@ -237,11 +237,16 @@ function Details({ user, reload }: { user: User; reload: () => Promise<void> }) 
         ]}
       />
       <Steps steps={steps} />
-      <Form action="Save" onSubmit={save} class="box">
-        <Field label="Name" name="name" required maxLength={255} dir="auto" defaultValue={name} />
-        {isPerson && <Field label="E-mail address" name="email" type="email" required defaultValue={email} />}
-        <FurtherFields user={user} />
-      </Form>
+      {!isErased && (
+        <Form action="Save" onSubmit={save} class="box">
+          <Field label="Name" name="name" required maxLength={255} dir="auto" defaultValue={name} />
+          {isPerson && <Field label="E-mail address" name="email" type="email" required defaultValue={email} />}
+          <FurtherFields user={user} />
+        </Form>
+      )}
     </>
   );
 }
+
+const DEACTIVATED = 'Deactivated: every call is refused';
+const ERASED = 'Erased for good: nothing can be changed any more';
