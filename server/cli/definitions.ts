@@ -3,7 +3,7 @@ import { ACCESS } from '../domain/access/access.ts';
 import { BUILT_IN } from './builtIn.ts';
 import type { Command, Definition } from './command.ts';
 import { INSTALL, SHELLS } from './completion.ts';
-import { isDeletion } from './deletion.ts';
+import { isDeletion, isErasure } from './deletion.ts';
 import { exampleFor, exampleLine } from './example.ts';
 import { hasPages, optionsOf } from './inputOptions.ts';
 import { type Common, commandName } from './options.ts';
@@ -47,7 +47,7 @@ function definitionOf(procedure: Procedure): Definition {
     url: true,
     all: hasPages(input),
     columns: type === 'query',
-    yes: isTemplateRun(name) || isDeletion(name) || isRollout(name),
+    yes: isTemplateRun(name) || isDeletion(name) || isErasure(name) || isRollout(name),
   };
   return {
     does: `${summary}.`,

@@ -10,6 +10,15 @@ import { confirm, isAsked } from './terminal.ts';
 
 export const isDeletion = (procedure: string) => procedure.endsWith('.delete');
 
+/** For good, so it asks as well. */
+export const isErasure = (procedure: string) => procedure.endsWith('.erase');
+
+export async function confirmErasure({ input, ...given }: Given): Promise<void> {
+  const { id } = input as { id?: number };
+  const who = id === undefined ? 'your account' : `user ${id}`;
+  if (isAsked(given)) await confirm(given.terminal, `Erase ${who} for good?`, 'Nothing was erased.');
+}
+
 /** What can be restored: `cards`, `masterCards`. */
 const RESTORABLE = /^(master)?(board|group|card|comment|tag)s$/i;
 

@@ -2,7 +2,7 @@ import { callAll, withAllReplies, withCalls } from './calls.ts';
 import type { Call, Command, Given, Outcome } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { type Shell, scriptFor } from './completion.ts';
-import { isDeletion, runDeletion } from './deletion.ts';
+import { confirmErasure, isDeletion, isErasure, runDeletion } from './deletion.ts';
 import { commandName } from './options.ts';
 import { isRollout, runRollout } from './rollout.ts';
 import { isTemplateRun, runTemplate } from './templateRun.ts';
@@ -24,6 +24,7 @@ const isQuery = (procedure: string) => COMMANDS.get(commandName(procedure))?.pro
 async function callProcedure(call: Call, name: string, given: Given): Promise<Outcome> {
   if (isTemplateRun(name)) return runTemplate(call, name, given);
   if (isDeletion(name)) return runDeletion(call, name, given);
+  if (isErasure(name)) await confirmErasure(given);
   if (isRollout(name)) return runRollout(call, name, given);
   const result = await (given.chosen.all ? resultOfAll(call, name, given.input) : call(name, given.input));
   return { result, ...(name in MESSAGES && { message: MESSAGES[name] }) };

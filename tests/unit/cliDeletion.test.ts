@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Call } from '../../server/cli/command.ts';
-import { runDeletion } from '../../server/cli/deletion.ts';
+import { confirmErasure, runDeletion } from '../../server/cli/deletion.ts';
 import { forbidden, notFound } from '../../shared/errors.ts';
 import { givenTerminal } from '../harness/terminal.ts';
 
@@ -78,5 +78,30 @@ describe('a deletion', () => {
 
     expect(shown).toEqual([]);
     expect(message).toBe(`Deleted card 7.\nGet it back: npx deckhand cards restore --id 7${where}`);
+  });
+});
+
+describe('an erasure', () => {
+  const given = (answer: string, input: object, { isPerson = true, chosen = {} } = {}) => {
+    const terminal = givenTerminal([answer], { isPerson });
+    return { input, chosen, terminal, environment: () => ({}) };
+  };
+
+  it.each([
+    [{ id: 7 }, 'user 7'],
+    [{}, 'your account'],
+  ])('asks before it erases %j', async (input, who) => {
+    const asked = given('y', input);
+    await confirmErasure(asked);
+
+    expect(asked.terminal.shown).toEqual([`Erase ${who} for good? [y/N] `]);
+    await expect(confirmErasure(given('', input))).rejects.toThrow('Nothing was erased.');
+  });
+
+  it.each([{ isPerson: false }, { chosen: { yes: true } }])('asks nobody with %j', async (options) => {
+    const silent = given('', { id: 7 }, options);
+    await confirmErasure(silent);
+
+    expect(silent.terminal.shown).toEqual([]);
   });
 });
