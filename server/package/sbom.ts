@@ -18,7 +18,9 @@ type Bill = {
 
 /** All packages of the lock file, with their versions, hashes and licences. */
 export async function readBill(): Promise<Bill> {
-  return JSON.parse(await run('npm', ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'], ROOT));
+  // Building a bundle sets NODE_ENV to production, with which npm leaves out what tools of the development need, too.
+  const options = ['--sbom-format', 'cyclonedx', '--package-lock-only', '--include', 'dev'];
+  return JSON.parse(await run('npm', ['sbom', ...options], ROOT));
 }
 
 /**
