@@ -27,6 +27,8 @@ See its README.md for the next steps.`);
 }
 
 async function pack(fill: (place: Stage) => Promise<void>, destination: string): Promise<string> {
+  // The same rights of files for everybody who packs.
+  process.umask(0o022);
   for (const directory of [DIST, destination]) await mkdir(directory, { recursive: true });
   const stage = await mkdtemp(join(DIST, 'stage-'));
   try {
