@@ -14,7 +14,7 @@ export const isDeletion = (procedure: string) => procedure.endsWith('.delete');
 export const isErasure = (procedure: string) => procedure.endsWith('.erase');
 
 export async function confirmErasure({ input, ...given }: Given): Promise<void> {
-  const { id } = input as { id?: number };
+  const { id } = (input ?? {}) as { id?: number };
   const who = id === undefined ? 'your account' : `user ${id}`;
   if (isAsked(given)) await confirm(given.terminal, `Erase ${who} for good?`, 'Nothing was erased.');
 }

@@ -305,7 +305,7 @@ describe.skipIf(!hasBrowser)('the API page', () => {
     await body(page).press('Control+Enter');
     await create.first;
     create.release();
-    await page.locator('.response').getByText('201').waitFor();
+    await page.locator('.response').getByText('201', { exact: true }).waitFor();
     expect(create.count()).toBe(1);
 
     await page.route('**/tags/create', (route) => route.abort());
@@ -313,7 +313,7 @@ describe.skipIf(!hasBrowser)('the API page', () => {
     await page.locator('.response .failure').getByText(UNREACHABLE, { exact: true }).waitFor();
     await page.unrouteAll();
     await send(page).click();
-    await page.locator('.response').getByText('201').waitFor();
+    await page.locator('.response').getByText('201', { exact: true }).waitFor();
 
     await page.route('**/openapi.json', (route) => route.abort());
     await page.reload();

@@ -82,14 +82,14 @@ describe('a deletion', () => {
 });
 
 describe('an erasure', () => {
-  const given = (answer: string, input: object, { isPerson = true, chosen = {} } = {}) => {
+  const given = (answer: string, input: object | undefined, { isPerson = true, chosen = {} } = {}) => {
     const terminal = givenTerminal([answer], { isPerson });
     return { input, chosen, terminal, environment: () => ({}) };
   };
 
   it.each([
     [{ id: 7 }, 'user 7'],
-    [{}, 'your account'],
+    [undefined, 'your account'],
   ])('asks before it erases %j', async (input, who) => {
     const asked = given('y', input);
     await confirmErasure(asked);
