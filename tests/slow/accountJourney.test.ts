@@ -63,7 +63,9 @@ describe.skipIf(!hasBrowser)('a person without help', () => {
     await send(page, { 'Code that the app shows': codeAt(0, await page.locator('#content p code').innerText()) });
     const codes = (await page.getByRole('region', { name: 'Recovery codes' }).locator('pre').innerText()).split('\n');
     await button(page, 'I have stored it').click();
-    expect((await mails.lastTo(EMAIL)).subject).toBe('A second factor was enabled');
+    await expect
+      .poll(async () => (await mails.lastTo(EMAIL)).subject, { timeout: 15_000 })
+      .toBe('A second factor was enabled');
     await choose(page, 'Account of Nora', 'Sign out');
 
     await button(page, 'Sign in').click();

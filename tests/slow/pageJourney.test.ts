@@ -85,13 +85,16 @@ async function fillCard(page: Page): Promise<void> {
   await dialog(page, 'Tag').getByLabel('Name').fill('Heavy');
   await button(page, 'Use #b3261e').click();
   await button(page, 'Create it').click();
+  await dialog(page, 'Tag').waitFor({ state: 'hidden' });
   await field(page, 'Due').fill('2031-03-10');
   await field(page, 'Due').press('Enter');
   await field(page, 'Write a comment').fill('Check the chain first');
   await button(page, 'Comment').click();
   await page.locator('.comment', { hasText: 'Check the chain first' }).waitFor();
   const chips = cardOf(page, 'Anchor').locator('.chips > *');
-  await expect.poll(() => chips.allTextContents()).toEqual(['Heavy', 'Due Mar 10, 2031', 'Owner: AdaA']);
+  await expect
+    .poll(() => chips.allTextContents(), { timeout: 10_000 })
+    .toEqual(['Heavy', 'Due Mar 10, 2031', 'Owner: AdaA']);
 }
 
 async function moveAndDelete(page: Page): Promise<void> {

@@ -161,8 +161,9 @@ describe.skipIf(!server.url)('two workers', { timeout: 120_000 }, () => {
     process.kill(failing!, 'SIGUSR2');
 
     await expect.poll(() => workersOf(service.pid).includes(failing!), WAIT).toBe(false);
-    expect(service.printed()).toMatch(/"level":60.*An error outside any request/);
-    expect(service.printed()).toMatch(/Worker \d+ ended with exit code 1: another one starts/);
+    // The output of a process arrives after its end.
+    await expect.poll(() => service.printed(), WAIT).toMatch(/Worker \d+ ended with exit code 1: another one starts/);
+    await expect.poll(() => service.printed(), WAIT).toMatch(/"level":60.*An error outside any request/);
     expect(service.printed()).not.toContain('Stopping.');
     expect(await statusOf(service.url, '/health/ready')).toBe(200);
   });
