@@ -158,7 +158,7 @@ function kept<Result>(work: () => Promise<Result>): () => Promise<Result> {
 /** What is wrong with a provider, or with what it sent, as a sentence. */
 class ProviderProblem extends Error {}
 
-/** Of the connection or its certificate, or what no working provider answers: another status, or a page for people. */
+/** Codes of errors that mean: the provider can't be reached, its certificate is not valid, or it answered with a fault or an HTML page. */
 export const UNREACHABLE =
   /^(E[A-Z]+|\w*CERT_\w+|\w*_CERT|UNABLE_TO_\w+|ERR_TLS\w+|OAUTH_TIMEOUT|OAUTH_RESPONSE_IS_NOT_(CONFORM|JSON))$/;
 

@@ -20,7 +20,7 @@ export const mailRouter = router({
     message: 'The mail is tried again.',
     summary: 'Send a mail again',
     description:
-      'Tries a mail again at once that has failed, for good or until its next attempt. Its text and its link are made anew. If its reason is gone meanwhile, it is dropped.',
+      'Sends a mail at once that has failed for good, or that waits for its next attempt after a failure. Its text and its link are made anew. If its reason is gone meanwhile, it is dropped.',
   })
     .meta({ events: ['mail.retried'], level: 3, reasons: ['mail_not_failed'] })
     .input(MailChoice)

@@ -25,7 +25,7 @@ export async function listMails({ db }: SignedInContext, { state, ...page }: Mai
   return readPage('mails', state == null ? mails : mails.where('state', '=', state), page, ['id'], 'desc');
 }
 
-/** Tries a mail again at once that has failed, for good or while it waits for its next attempt. */
+/** Sends a mail at once that has failed for good, or that waits for its next attempt after a failure. */
 export async function retryMail(context: SignedInContext, { id }: MailChoice) {
   const mail = await transact(context.db, async (db) => {
     const { state, failures } = await db

@@ -4,7 +4,7 @@ import { computed, signal } from '@preact/signals';
 export type Address = {
   area: 'start' | 'project' | 'account' | 'admin' | 'sso' | 'link' | 'unknown';
   projectId?: number | undefined;
-  /** Below the project, the account or the administration, as in `members`; `boards` for a board. Of a link, what it is for. */
+  /** The page in that area: `members`, or `boards` for a board. In the area `link`, what the link of a mail is for. */
   page?: string | undefined;
   /** The row that the page shows: a board, a webhook, a rollout. */
   id?: number | undefined;
