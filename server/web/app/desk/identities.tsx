@@ -29,7 +29,9 @@ export function Identities() {
   return (
     <section>
       <h2>Identities</h2>
-      <Hint>You can sign in here with these accounts of other services. So can anybody else who can use one of them.</Hint>
+      <Hint>
+        You can sign in here with these accounts of other services. So can anybody else who can use one of them.
+      </Hint>
       <Table
         noun="identities"
         pages={pages}

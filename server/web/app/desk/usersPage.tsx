@@ -163,10 +163,11 @@ function Details({ user, reload }: { user: User; reload: () => Promise<void> }) 
     handed.value = { id, password };
   };
   const eraseUser = async () => {
-    const { review } = await client.users.erase.mutate({ id });
+    const { review, is_review_complete } = await client.users.erase.mutate({ id });
     await reload();
     const texts = review.map(({ table, ids }) => `${table} ${ids.join(', ')}`).join('; ');
-    say(`User ${id} is erased.${texts && ` These texts name them, look at them: ${texts}.`}`);
+    const rest = is_review_complete ? '' : ' The search took too long: other texts may name them, too.';
+    say(`User ${id} is erased.${texts && ` These texts name them, look at them: ${texts}.`}${rest}`);
   };
   const activate = async () => {
     const { keys_accepted, resumed_webhooks } = await client.users.activate.mutate({ id });
