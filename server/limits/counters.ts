@@ -61,8 +61,18 @@ export async function openCounters(
   };
 }
 
-export const countInMemory: MakeCounter = (keyPrefix, points, duration) =>
-  new RateLimiterMemory({ keyPrefix, points, duration });
+export const countInMemory: MakeCounter = (keyPrefix, points, duration) => {
+  const counter = new RateLimiterMemory({ keyPrefix, points, duration });
+  return {
+    // A timer removes counts: after the clock was moved, it is late.
+    get: async (key) => {
+      const count = await counter.get(key);
+      return count && count.msBeforeNext > 0 ? count : null;
+    },
+    penalty: (key, calls) => counter.penalty(key, calls),
+    reward: (key, calls) => counter.reward(key, calls),
+  };
+};
 
 /** The timeout for Redis. After the first one, the node counts in memory until Redis is back. */
 const LONGEST_WAIT_MILLISECONDS = 250;

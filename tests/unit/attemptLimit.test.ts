@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { makeAttemptLimit } from '../../server/limits/attemptLimit.ts';
-import { openCounters } from '../../server/limits/counters.ts';
+import { countInMemory, openCounters } from '../../server/limits/counters.ts';
 import { makeRateLimit } from '../../server/limits/rateLimit.ts';
 
 const givenAttemptLimit = () =>
@@ -56,6 +56,22 @@ describe('guessing', () => {
     await attemptLimit.countFailure({ email: 'a@b.test', address });
 
     expect([await hasFailed(same), await hasFailed(other)]).toEqual([true, false]);
+  });
+});
+
+describe('a failure', () => {
+  afterEach(() => void vi.useRealTimers());
+
+  it('no longer counts after its window, also if the clock was moved there', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    const attemptLimit = makeAttemptLimit(countInMemory);
+    const attempt = { email: 'a@b.test', address: '10.0.0.1' };
+    for (let at = 0; at < 10; at++) await attemptLimit.countFailure(attempt);
+    await expect(attemptLimit.mustBeAllowed(attempt)).rejects.toMatchObject({ code: 'TOO_MANY_REQUESTS' });
+
+    vi.setSystemTime(Date.now() + 15 * 60_000);
+
+    expect(await attemptLimit.mustBeAllowed(attempt)).toEqual({ hasFailed: false });
   });
 });
 
