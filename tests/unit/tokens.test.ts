@@ -34,7 +34,7 @@ describe('a token', () => {
   });
 
   it.each<[string, (token: string) => string]>([
-    ['another signature', (token) => `${token.slice(0, -2)}AA`],
+    ['another signature', (token) => token.replace(/[^.]+$/, 'A'.repeat(43))],
     ['no signature', (token) => token.slice(0, token.lastIndexOf('.') + 1)],
     ['a trailing space', (token) => `${token} `],
     ['another secret', () => makeTokens(['another secret that is long enough'], HOUR_SECONDS).sign(claims())],
