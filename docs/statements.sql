@@ -42,14 +42,14 @@ with
         and ($2::int is null or acting.id = tag_project_id)
         and ($9::int is null or exists (select from owner_found))
       returning concat('{"id":', "cards"."id", ',"project_id":', coalesce("cards"."project_id"::text, 'null'), ',"platform_id":', coalesce("cards"."platform_id"::text, 'null'), ',"master_card_id":', coalesce("cards"."master_card_id"::text, 'null'), ',"group_id":', coalesce("cards"."group_id"::text, 'null'), ',"owner_id":', coalesce("cards"."owner_id"::text, 'null'), ',"tag_id":', coalesce("cards"."tag_id"::text, 'null'), ',"created_by":', coalesce("cards"."created_by"::text, 'null'), ',"sort_order":', "cards"."sort_order", ',"position":', "cards"."position", ',"is_master":', ("cards"."is_master")::text, ',"is_active":', ("cards"."is_active")::text, ',"is_overdue":', (coalesce(due_date < now() and status <> 'closed' and (is_due_at_midnight
-  or due_date <= now() - interval '24 hours' or due_date <> date_trunc('day', due_date, 'UTC')), false))::text, ',"unique_identifier":', to_json("cards"."unique_identifier"), ',"evaluation_check":', coalesce(to_json("cards"."evaluation_check")::text, 'null'), ',"tour_key":', coalesce(to_json("cards"."tour_key")::text, 'null'), ',"short_description":', coalesce(to_json("cards"."short_description")::text, 'null'), ',"title":', to_json("cards"."title"), ',"description":', coalesce(to_json("cards"."description")::text, 'null'), ',"status":', to_json("cards"."status"), ',"priority":', to_json("cards"."priority"), ',"due_date":', coalesce(('"' || to_char("cards"."due_date" at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"')::text, 'null'), ',"snoozed_until":', coalesce(('"' || to_char("cards"."snoozed_until" at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"')::text, 'null'), ',"created_at":', ('"' || to_char("cards"."created_at" at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"'), ',"updated_at":', ('"' || to_char("cards"."updated_at" at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"'), ',"deleted_at":', coalesce(('"' || to_char("cards"."deleted_at" at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"')::text, 'null'), ',"card_type":', to_json(case when tour_key is null then 'regular' else 'tour' end), '}') as card, ("xmin"::text || '-' || (extract(epoch from "updated_at") * 1000)::bigint) as "version", id, project_id, platform_id, group_id
+  or due_date <= now() - interval '24 hours' or due_date <> date_trunc('day', due_date, 'UTC')), false))::text, ',"unique_identifier":', to_json("cards"."unique_identifier"), ',"evaluation_check":', coalesce(to_json("cards"."evaluation_check")::text, 'null'), ',"tour_key":', coalesce(to_json("cards"."tour_key")::text, 'null'), ',"short_description":', coalesce(to_json("cards"."short_description")::text, 'null'), ',"title":', to_json("cards"."title"), ',"description":', coalesce(to_json("cards"."description")::text, 'null'), ',"status":', to_json("cards"."status"), ',"priority":', to_json("cards"."priority"), ',"due_date":', coalesce(('"' || to_char("cards"."due_date" at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"')::text, 'null'), ',"snoozed_until":', coalesce(('"' || to_char("cards"."snoozed_until" at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"')::text, 'null'), ',"created_at":', ('"' || to_char("cards"."created_at" at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"'), ',"updated_at":', ('"' || to_char("cards"."updated_at" at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"'), ',"deleted_at":', coalesce(('"' || to_char("cards"."deleted_at" at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"')::text, 'null'), ',"card_type":', to_json(case when tour_key is null then 'regular' else 'tour' end), '}') as card, ("version"::text || '-' || (extract(epoch from "updated_at") * 1000)::bigint) as "version", id, project_id, platform_id, group_id
     ), 
   noted as (
     insert into events (type, platform_id, project_id, subject_id, data, user_id, key_id, surface, request_id)
     select type, platform_id, project_id, subject_id, data, coalesce(by_user_id, $17::int), $18::int, $19, $20
     from (
   select 'card.created' as type, platform_id, project_id, id as subject_id, null::int as by_user_id,
-    jsonb_build_object('group_id', group_id) as data
+    jsonb_build_object('group_id', group_id, 'version', 1) as data
   from created) as happened
     returning type, platform_id, project_id, subject_id, data, user_id, key_id, surface, request_id
   ), audited as (
@@ -122,7 +122,7 @@ with sent as materialized (
     select type, platform_id, project_id, subject_id, data, coalesce(by_user_id, $3::int), $4::int, $5, $6
     from (
   select 'card.created' as type, platform_id, project_id, id as subject_id, null::int as by_user_id,
-    jsonb_build_object('group_id', group_id) as data
+    jsonb_build_object('group_id', group_id, 'version', 1) as data
   from created) as happened
     returning type, platform_id, project_id, subject_id, data, user_id, key_id, surface, request_id
   ), audited as (
@@ -136,24 +136,24 @@ with sent as materialized (
 with sent as materialized (
         select * from jsonb_to_recordset($1::jsonb) as sent (id int, if_version text, changes jsonb)
       ), locked as materialized (
-        select t as card, ("t"."xmin"::text || '-' || (extract(epoch from "t"."updated_at") * 1000)::bigint) as version from cards t
+        select t as card, array[("t"."version"::text || '-' || (extract(epoch from "t"."updated_at") * 1000)::bigint), ("t"."xmin"::text || '-' || (extract(epoch from "t"."updated_at") * 1000)::bigint)] as fitting from cards t
         where t.id = any(array(select id from sent)) and t.deleted_at is null and ((select id from groups where is_clearing order by id limit 1) is null
     or ("t"."group_id" = any(array(select id from groups where is_clearing))) is not true) and t.project_id is not null order by t.id for update of t
       ), found as (
         select updated.*, array_remove(array[case when (locked.card)."title" is distinct from updated."title" then 'title' end, case when (locked.card)."short_description" is distinct from updated."short_description" then 'short_description' end, case when (locked.card)."description" is distinct from updated."description" then 'description' end, case when (locked.card)."is_active" is distinct from updated."is_active" then 'is_active' end, case when (locked.card)."status" is distinct from updated."status" then 'status' end, case when (locked.card)."priority" is distinct from updated."priority" then 'priority' end, case when (locked.card)."owner_id" is distinct from updated."owner_id" then 'owner_id' end, case when (locked.card)."tag_id" is distinct from updated."tag_id" then 'tag_id' end, case when (locked.card)."due_date" is distinct from updated."due_date" then 'due_date' end, case when (locked.card)."is_due_at_midnight" is distinct from updated."is_due_at_midnight" then 'due_date' end, case when (locked.card)."sort_order" is distinct from updated."sort_order" then 'sort_order' end]::text[], null) as changed_fields,
-          sent.if_version is null or locked.version = any(string_to_array(sent.if_version, ',')) as is_required
+          sent.if_version is null or locked.fitting && string_to_array(sent.if_version, ',') as is_required
         from locked join sent on sent.id = (locked.card).id
           cross join lateral jsonb_populate_record(locked.card, sent.changes) as updated
       ), changed as (
         update cards set "title" = found."title", "short_description" = found."short_description", "description" = found."description", "is_active" = found."is_active", "status" = found."status", "priority" = found."priority", "owner_id" = found."owner_id", "tag_id" = found."tag_id", "due_date" = found."due_date", "is_due_at_midnight" = found."is_due_at_midnight", "sort_order" = found."sort_order", updated_at = now() from found where cards.id = found.id and found.is_required
-        returning cards.id, cards.project_id, cards.group_id, cards.position, cards.sort_order
+        returning cards.id, cards.project_id, cards.group_id, cards.position, cards.sort_order, cards.version as version_number
       ), 
   noted as (
     insert into events (type, platform_id, project_id, subject_id, data, user_id, key_id, surface, request_id)
     select type, platform_id, project_id, subject_id, data, coalesce(by_user_id, $2::int), $3::int, $4, $5
     from (
     select $6 as type, (select platform_id from projects where projects.id = found.project_id) as platform_id, found.project_id, found.id as subject_id,
-      null::int as by_user_id, $7::jsonb || jsonb_build_object('fields', (select jsonb_agg(distinct field order by field) from unnest(changed_fields) as field)) as data
+      null::int as by_user_id, $7::jsonb || jsonb_build_object('version', version_number) || jsonb_build_object('fields', (select jsonb_agg(distinct field order by field) from unnest(changed_fields) as field)) as data
     from found join changed using (id) where cardinality(changed_fields) > 0) as happened
     returning type, platform_id, project_id, subject_id, data, user_id, key_id, surface, request_id
   ), audited as (

@@ -34,7 +34,7 @@ async function rowsOf({ id }: { id: number | null }, table: Table): Promise<Reco
   const rows = await query(
     await testDb(),
     sql<{ row: Record<string, unknown> }>`
-      select to_jsonb(t) - 'updated_at' as row from ${sql.table(table)} t where project_id is not distinct from ${id}::int order by id`,
+      select to_jsonb(t) - 'updated_at' - 'version' as row from ${sql.table(table)} t where project_id is not distinct from ${id}::int order by id`,
   );
   return rows.map(({ row }) => row);
 }

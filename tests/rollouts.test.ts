@@ -553,7 +553,12 @@ describe('a rollback', () => {
     await rollBack(template, id);
 
     expect(await copyOf(first, template)).toMatchObject({ title: 'Mine', short_description: null });
-    const internal = { updated_at: expect.any(Date), base_id: expect.any(Number), base_values: expect.any(Object) };
+    const internal = {
+      updated_at: expect.any(Date),
+      version: 3,
+      base_id: expect.any(Number),
+      base_values: expect.any(Object),
+    };
     expect(await copyOf(second, template)).toEqual({ ...before[1], ...internal });
     expect((await groupsIn(first, template)).map(({ title }) => title)).toEqual(['First', 'Second']);
     expect(await targetsOf(template, id)).toMatchObject([

@@ -31,7 +31,7 @@ async function tagOf(table: string, id: number): Promise<string> {
   const row = await query(
     await testDb(),
     sql<{ version: string }>`
-      select xmin || '-' || floor(extract(epoch from updated_at) * 1000) as version from ${sql.table(table)} where id = ${id}`,
+      select version || '-' || floor(extract(epoch from updated_at) * 1000) as version from ${sql.table(table)} where id = ${id}`,
   );
   return `"${row[0]?.version}"`;
 }
@@ -54,14 +54,14 @@ const rpcOutcomeOf = (call: Promise<unknown>) =>
   );
 
 describe('the version of a row', () => {
-  it('is not only its transaction: a restored database gives the same numbers again', async () => {
+  it('is not only its number: a restored database gives the same numbers again', async () => {
     const { asMember, project } = await givenWorld();
     const id = await givenCard(project);
     const { version } = await asMember.rpc.cards.get.query({ id });
-    const [transaction] = version.split('-');
+    const [number] = version.split('-');
 
-    // The same transaction number, from before the restore.
-    for (const earlier of [`${transaction}`, `${transaction}-1794787200000`]) {
+    // The same number, from before the restore.
+    for (const earlier of [`${number}`, `${number}-1794787200000`]) {
       const answer = await asMember.post(`${CARDS}/update`, { id, title: 'Lost' }, ifMatch(`"${earlier}"`));
       expect(outcomeOf(answer)).toBe('412 row_changed');
     }
@@ -79,17 +79,65 @@ describe('the version of a row', () => {
     expect(answer.body.data.card).not.toHaveProperty('version');
   });
 
-  it('stays while the row is read, and changes with every change, also to the same value', async () => {
+  it('begins with a number, which every change raises by one; an update to the same value does not', async () => {
+    const { asMember } = await givenWorld();
+    const numberOf = ({ version }: { version: string }) => Number(version.split('-')[0]);
+    const answers: { version: string }[] = [];
+    let id = 0;
+    const events = await eventsOf(async () => {
+      const { card, ...created } = await asMember.rpc.cards.create.mutate({ title: 'Same' });
+      id = card.id;
+      answers.push(created, await asMember.rpc.cards.get.query({ id }));
+      answers.push(await asMember.rpc.cards.update.mutate({ id, title: 'Same' }));
+      answers.push(await asMember.rpc.cards.update.mutate({ id, title: 'Other' }));
+      answers.push(await asMember.rpc.cards.snooze.mutate({ id, until: new Date('2030-01-01') }));
+      await asMember.rpc.cards.delete.mutate({ id });
+      answers.push(await asMember.rpc.cards.restore.mutate({ id }));
+    });
+
+    expect(answers.map(numberOf)).toEqual([1, 1, 1, 2, 3, 5]);
+    expect(answers[2]).toMatchObject({ version: answers[1]!.version });
+    expect(events.map(({ type, data }) => [type, data.version])).toEqual([
+      ['card.created', 1],
+      ['card.updated', 2],
+      ['card.updated', 3],
+      ['card.deleted', 4],
+      ['card.restored', 5],
+    ]);
+  });
+
+  it('is accepted as the last release wrote it, with the transaction in the place of the number', async () => {
     const { asMember, project } = await givenWorld();
-    const id = await givenCard(project, { title: 'Same' });
-    const read = async () => (await asMember.rpc.cards.get.query({ id })).version;
+    const id = await givenCard(project);
+    const earlier = sql<{ tag: string }>`
+      select xmin || '-' || floor(extract(epoch from updated_at) * 1000) as tag from cards where id = ${id}`;
+    const [{ tag } = { tag: '' }] = await query(await testDb(), earlier);
 
-    const [first, again] = [await read(), await read()];
-    const { version } = await asMember.rpc.cards.update.mutate({ id, title: 'Same' });
+    const [first, second] = [
+      await asMember.post(`${CARDS}/update`, { id, title: 'Changed' }, ifMatch(`"${tag}"`)),
+      await asMember.post(`${CARDS}/update`, { id, title: 'Lost' }, ifMatch(`"${tag}"`)),
+    ];
 
-    expect(again).toBe(first);
-    expect(version).not.toBe(first);
-    expect(await read()).toBe(version);
+    expect([first, second].map(outcomeOf)).toEqual(['200 null', '412 row_changed']);
+  });
+
+  it('of siblings that move rises by one, and their event names them', async () => {
+    const { asMember } = await givenWorld();
+    const { board } = await asMember.rpc.boards.create.mutate({ title: 'Board' });
+    const create = async (title: string) =>
+      (await asMember.rpc.groups.create.mutate({ board_id: board.id, title })).group;
+    const [first, second, third] = [await create('First'), await create('Second'), await create('Third')];
+
+    const [event] = await eventsOf(() =>
+      asMember.rpc.groups.reorder.mutate({ groups: [{ id: third.id, position: first.position }] }),
+    );
+
+    const versions = await query(
+      await testDb(),
+      sql<{ id: number; version: number }>`select id, version from groups where board_id = ${board.id} order by id`,
+    );
+    expect(versions).toEqual([first, second, third].map(({ id }) => ({ id, version: 2 })));
+    expect(event?.data.ids?.toSorted()).toEqual([first.id, second.id, third.id].toSorted());
   });
 
   const concerned = restProcedures.filter(({ isVersioned, isConditional }) => isVersioned || isConditional);
@@ -291,8 +339,9 @@ describe('50 calls at once that require the same version', () => {
 
 /** The embedded database runs one transaction at a time. */
 describe.skipIf(!databaseUrl)('412 for a call that waits for the change of another', () => {
-  const touched = (table: string, id: number) => [
-    sql`update ${sql.table(table)} set updated_at = now() where id = ${id}`,
+  const TEXTS: Record<string, string> = { boards: 'title', cards: 'title', comments: 'comment', tags: 'name' };
+  const changed = (table: string, id: number) => [
+    sql`update ${sql.table(table)} set ${sql.ref(TEXTS[table]!)} = 'Changed', updated_at = now() where id = ${id}`,
   ];
 
   it.each<[string, string, object]>([
@@ -315,7 +364,7 @@ describe.skipIf(!databaseUrl)('412 for a call that waits for the change of anoth
     const required = ifMatch(await tagOf(table, id));
     const call = () => asMember.post(`${OPERATIONS}/${table}/${action}`, { id, ...input }, required);
 
-    expect(outcomeOf(await waitingFor(touched(table, id), call))).toBe('412 row_changed');
+    expect(outcomeOf(await waitingFor(changed(table, id), call))).toBe('412 row_changed');
     expect((await stored(table, id)).deleted_at).toBeNull();
   });
 });

@@ -367,7 +367,7 @@ describe('the tables', () => {
     expect(found).toEqual(expected.toSorted((one, other) => (one.name < other.name ? -1 : 1)));
   });
 
-  it('have only trigger functions with a fixed search path', async () => {
+  it('have trigger functions with a fixed search path, or with qualified names', async () => {
     const functions = await query(
       await testDb(),
       sql<{ name: string; settings: string[] | null }>`
@@ -377,10 +377,39 @@ describe('the tables', () => {
 
     const settings = ['search_path=pg_catalog, pg_temp'];
     expect(functions).toEqual([
+      { name: 'boards_raise_version', settings: null },
       { name: 'cards_fill_template_group_id', settings },
+      { name: 'cards_raise_version', settings: null },
       { name: 'comments_fill_thread', settings },
+      { name: 'comments_raise_version', settings: null },
       { name: 'groups_fill_template_board_id', settings },
+      { name: 'groups_raise_version', settings: null },
+      { name: 'tags_raise_version', settings: null },
     ]);
+  });
+
+  it('raise the version with each column, except for those that callers do not see', async () => {
+    const tables = ['boards', 'groups', 'cards', 'comments', 'tags'];
+    const functions = await query(
+      await testDb(),
+      sql<{ table: string; text: string }>`
+        select tgrelid::regclass::text as table, prosrc as text
+        from pg_trigger t join pg_proc on pg_proc.oid = tgfoid join pg_class on pg_class.oid = tgrelid
+        where tgname like '%raise_version' and relnamespace = current_schema()::regnamespace`,
+    );
+
+    const unseen = functions.flatMap(({ table, text }) =>
+      [...text.matchAll(/before\.(\w+) :=/g)].map(([, column]) => `${table}.${column}`),
+    );
+    expect(functions.map(({ table }) => table).sort()).toEqual(tables.toSorted());
+    expect(unseen.sort()).toEqual(
+      [
+        ...tables.flatMap((table) => ['updated_at', 'deletion_id', 'version'].map((column) => `${table}.${column}`)),
+        ...['boards.brought', 'boards.rolled_out_id', 'boards.template_key', 'cards.base_id', 'cards.base_values'],
+        ...['cards.template_group_id', 'groups.brought', 'groups.is_clearing', 'groups.template_board_id'],
+        'groups.template_key',
+      ].sort(),
+    );
   });
 
   it.skipIf(!databaseUrl)('refuse to delete a group while a card is inserted into it, and the reverse', async () => {

@@ -67,10 +67,12 @@ describe('a template file', () => {
     expect(uncounted).toEqual([]);
     expect(answer).toMatchObject({ created_count: 6, changed_count: 0, moved_count: 0, deleted_count: 0 });
     expect(events.map(({ type }) => type)).toEqual([
-      'master_board.created',
-      ...['master_group.created', 'master_group.created'],
+      ...['master_board.created', 'master_board.updated'],
+      ...['master_group.created', 'master_group.updated', 'master_group.created'],
       ...['master_card.created', 'master_card.created', 'master_card.created'],
     ]);
+    expect((await stored('boards', answer.board_id)).version).toBe(events[1]!.data.version);
+    expect((await stored('groups', events[3]!.subject_id!)).version).toBe(events[3]!.data.version);
     expect(await draft(answer.board_id)).toEqual(['First: One, Two', 'Second: Three']);
     const exported = (await templateFiles.export.query({ board_id: answer.board_id })).template.board;
     expect(exported).toMatchObject({ key: file.board.key, tool_key: 'none', is_active: false });

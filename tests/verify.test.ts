@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
+import { migrate } from '../server/database/migrate.ts';
 import { query, transact } from '../server/database/query.ts';
 import { verifyDatabase } from '../server/database/verify.ts';
 import { testDatabase, withOwnDatabase } from './harness/service.ts';
@@ -234,6 +235,26 @@ describe('the verification of a database', () => {
       { problem: 'The constraint cards_priority_check is not validated' },
     ]);
     expect((await verifyDatabase(await testDatabase())).faults).toEqual([]);
+  });
+
+  it('finds triggers of versions that are missing or disabled', async () => {
+    const database = await testDatabase();
+    await query(database.db, sql`alter table boards enable replica trigger boards_raise_version`);
+    await query(database.db, sql`alter table cards disable trigger cards_raise_version`);
+    await query(database.db, sql`drop function tags_raise_version cascade`);
+
+    const { faults } = await verifyDatabase(database);
+    for (const { whatToDo } of faults)
+      for (const statement of /^Run: (.*;)/.exec(whatToDo)![1]!.split('; '))
+        await query(database.db, sql.raw(statement));
+    await migrate(database);
+
+    expect(faults).toMatchObject([
+      { problem: 'The trigger boards_raise_version is disabled: versions of boards do not rise' },
+      { problem: 'The trigger cards_raise_version is disabled: versions of cards do not rise' },
+      { problem: 'The trigger tags_raise_version is missing: versions of tags do not rise' },
+    ]);
+    expect((await verifyDatabase(database)).faults).toEqual([]);
   });
 
   it('leaves out what pending migrations have yet to add', async () => {

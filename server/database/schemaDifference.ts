@@ -7,7 +7,7 @@ const BY_HAND = new RegExp(
     `drop constraint "(${Object.keys(TENANT_KEYS).join('|')})"`,
     'drop index "cards_search_index"',
     'alter table "(events|audit_entries)" alter column "(transaction_id|id)" set default',
-    'drop (trigger|function) if exists \\S*"\\w+_fill_',
+    'drop (trigger|function) if exists \\S*"\\w+_(fill|raise)_',
   ].join('|'),
 );
 

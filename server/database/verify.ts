@@ -32,6 +32,10 @@ export async function verifyDatabase(
   const entities = [...orm.getMetadata().getAll().values()].toSorted((one, other) =>
     one.tableName < other.tableName ? -1 : 1,
   );
+  // Theme versions have a column of the same name.
+  const versioned = entities
+    .filter(({ properties }) => 'version' in properties && 'deletion_id' in properties)
+    .map(({ tableName }) => tableName);
   const rules = integrityRules(orm);
 
   const verified: Verified = { tables: 0, rows: 0, pending, faults: [] };
@@ -48,7 +52,8 @@ export async function verifyDatabase(
     verified.faults.push(...faults, ...(await sequenceFaults(db, table, pending.length === 0)));
   }
   // Pending migrations add what is missing.
-  if (pending.length === 0) verified.faults.push(...(await schemaFaults(database)));
+  if (pending.length === 0)
+    verified.faults.push(...(await schemaFaults(database)), ...(await triggerFaults(db, versioned)));
   return verified;
 }
 
@@ -153,6 +158,29 @@ async function sequenceFaults(db: Db, { name, columns }: TableText, isShifted: b
   }
   return faults;
 }
+
+/**
+ * A restore may leave the triggers of versions out, disabled, or enabled for replication only (`R`). The triggers that fill columns
+ * need no look: check constraints refuse rows with wrong columns.
+ */
+async function triggerFaults(db: Db, tables: string[]): Promise<Fault[]> {
+  const found = await query(
+    db,
+    sql<{ table: string; trigger: string; isMissing: boolean }>`
+      select name as table, name || '_raise_version' as trigger, t.tgname is null as "isMissing"
+      from unnest(${tables}::text[]) as name
+      left join pg_trigger t on t.tgrelid = to_regclass(name) and t.tgname = name || '_raise_version'
+      where t.tgenabled is null or t.tgenabled in ('D', 'R') order by name`,
+  );
+  return found.map(({ table, trigger, isMissing }) => ({
+    problem: `The trigger ${trigger} is ${isMissing ? 'missing' : 'disabled'}: versions of ${table} do not rise`,
+    ...{ rows: 0, ids: [] },
+    whatToDo: isMissing
+      ? `Run: delete from mikro_orm_migrations where name = '${ROW_VERSIONS}'; Then: npx deckhand migrate`
+      : `Run: alter table ${table} enable trigger ${trigger};`,
+  }));
+}
+const ROW_VERSIONS = 'Migration20261118100000_row_versions';
 
 /** Tables, columns, indexes and constraints that are missing, or not validated. */
 async function schemaFaults({ orm, db }: Database): Promise<Fault[]> {

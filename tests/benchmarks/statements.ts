@@ -103,8 +103,9 @@ export const isMidnight = (due: any) => due?.length > '2026-01-31'.length && Dat
 export const withEvent = (type: string, platform: string, user: string, data: string) => `, noted as (
   insert into events (type, platform_id, project_id, subject_id, data, user_id, surface, request_id)
   select '${type}', ${platform}, project_id, id, ${data}, ${user}, 'rest', gen_random_uuid() from created)`;
-export const CARD_DATA = "jsonb_build_object('group_id', group_id)";
-export const COMMENT_DATA = "jsonb_build_object('card_id', card_id, 'parent_comment_id', parent_comment_id)";
+export const CARD_DATA = "jsonb_build_object('group_id', group_id, 'version', version)";
+export const COMMENT_DATA =
+  "jsonb_build_object('card_id', card_id, 'parent_comment_id', parent_comment_id, 'version', version)";
 
 const nextPosition = (last: string) => `least(coalesce((${last}), 0), 2147483646) + 1`;
 

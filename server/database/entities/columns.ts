@@ -36,4 +36,6 @@ export const softDeleted = () => ({
   ...created(),
   deleted_at: timestamp().nullable(),
   deletion_id: p.integer().nullable(),
+  /** Raised by a trigger with each change that callers can see. */
+  version: p.integer().default(1),
 });

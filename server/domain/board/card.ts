@@ -140,7 +140,7 @@ export const lastOrder = (project: RawBuilder<unknown>) =>
 /** The events of the cards in the part `created` of a statement. */
 export const CREATED = sql`
   select 'card.created' as type, platform_id, project_id, id as subject_id, null::int as by_user_id,
-    jsonb_build_object('group_id', group_id) as data
+    jsonb_build_object('group_id', group_id, 'version', 1) as data
   from created`;
 
 const insertions = (hasAudit: boolean) => ({

@@ -6,7 +6,7 @@ import type { InvalidRow } from '../../../shared/rows.ts';
 import { useIndexes } from '../../database/bulk.ts';
 import { anyOf, type Db, query, transact } from '../../database/query.ts';
 import type { RowChanges } from '../../database/tables.ts';
-import { isOneOf, rowChanged, versionOf } from '../../database/version.ts';
+import { fittingVersions, isOneOf, rowChanged } from '../../database/version.ts';
 import type { Context, ProjectContext } from '../access/context.ts';
 import { preparation } from '../access/preparation.ts';
 import { cardChanges } from './card.ts';
@@ -35,7 +35,9 @@ export async function updateCards(context: ProjectContext, input: CardUpdateMany
     list.mustAllBeValid();
 
     const saved = await saveInSteps(own, checked, (cards) => changeCards(own, cards));
-    const changed = new Map(saved.map(({ is_required, ...card }) => [card.id, is_required ? card : undefined]));
+    const changed = new Map(
+      saved.map(({ is_required, version_number, ...card }) => [card.id, is_required ? card : undefined]),
+    );
     list.check(checked, ({ id }) => {
       // Deleted since it was found.
       if (!changed.has(id)) throw noSuchRow('cards');
@@ -93,7 +95,7 @@ async function checkChanges(
 const CHANGED = columnsOf('cards', CardUpdate);
 
 /** If `is_required` is false, the card has another version than required: all fields except `id` are null. */
-type ChangedCard = SavedCard & { is_required: boolean };
+type ChangedCard = SavedCard & { is_required: boolean; version_number: number };
 
 /**
  * Changes cards, which it locks in the order of their ids, like `changeRow`. `updated` are the rows with the sent values in place
@@ -115,16 +117,16 @@ async function changeCards(
       with sent as materialized (
         select * from jsonb_to_recordset(${JSON.stringify(changes)}::jsonb) as sent (id int, if_version text, changes jsonb)
       ), locked as materialized (
-        select t as card, ${versionOf('t')} as version from cards t
+        select t as card, ${fittingVersions('t')} as fitting from cards t
         where t.id = any(array(select id from sent)) and ${isVisible('cards')} order by t.id for update of t
       ), found as (
         select updated.*, array_remove(array[${sql.join(fields)}]::text[], null) as changed_fields,
-          sent.if_version is null or ${isOneOf(sql`locked.version`, sql`sent.if_version`)} as is_required
+          sent.if_version is null or ${isOneOf(sql`locked.fitting`, sql`sent.if_version`)} as is_required
         from locked join sent on sent.id = (locked.card).id
           cross join lateral jsonb_populate_record(locked.card, sent.changes) as updated
       ), changed as (
         update cards set ${sql.join(values)}, updated_at = now() from found where cards.id = found.id and found.is_required
-        returning cards.id, cards.project_id, cards.group_id, cards.position, cards.sort_order
+        returning cards.id, cards.project_id, cards.group_id, cards.position, cards.sort_order, cards.version as version_number
       ), ${changeEventParts(context, 'card.updated')}
       select * from (select id, is_required from found) as found left join changed using (id)`,
   );

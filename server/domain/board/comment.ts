@@ -96,7 +96,7 @@ const insertion = ({ hasAudit }: { hasAudit: boolean }) =>
 
 const CREATED = sql`
   select 'comment.created' as type, (select platform_id from card) as platform_id, project_id, id as subject_id,
-    null::int as by_user_id, jsonb_build_object('card_id', card_id, 'parent_comment_id', parent_comment_id) as data
+    null::int as by_user_id, jsonb_build_object('card_id', card_id, 'parent_comment_id', parent_comment_id, 'version', 1) as data
   from created`;
 
 const insertComment = insertion({ hasAudit: false });

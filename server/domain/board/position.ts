@@ -10,7 +10,7 @@ import type { Row } from '../../database/tables.ts';
 import type { Versioned } from '../../database/version.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { bound, isEnough, permitOf, roleIn } from '../access/permission.ts';
-import { furtherRows, type WriteContext, writeEvents } from '../event/event.ts';
+import { furtherRows, NEW_ROW, type WriteContext, writeEvents } from '../event/event.ts';
 import { changesIn, type Sent } from './columns.ts';
 import { changeRow, isVisible, mustBeFound, mustHaveVersion, noSuchRow } from './row.ts';
 
@@ -114,7 +114,7 @@ export function insertAt<Inserted extends { id: number; project_id: number | nul
     const row = await insert(db);
     const { id, project_id } = row;
     const { moved } = position == null ? { moved: [] } : await setPositions(db, table, [{ id, position }], isSibling);
-    const event = { type, project_id, subject_id: id, data: { ...data, ...furtherRows(moved) } };
+    const event = { type, project_id, subject_id: id, data: { ...data, ...NEW_ROW, ...furtherRows(moved) } };
     await writeEvents({ ...context, db }, [event]);
     return row;
   });

@@ -5,7 +5,7 @@ import { MOST_SIBLINGS } from '../../../shared/fields.ts';
 import { lockProject } from '../../database/projectLock.ts';
 import { type Db, live, mapConstraintErrors, nextPosition, oneRow, query, transact } from '../../database/query.ts';
 import { type Column, type Selected, selectionOf, singularOf } from '../../database/selection.ts';
-import { VERSION, type Versioned, withVersion } from '../../database/version.ts';
+import { numberIn, VERSION, type Versioned, withVersion } from '../../database/version.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { type WriteContext, writeEvents } from '../event/event.ts';
 import { NOUNS, parentsOf, type Restorable } from './nouns.ts';
@@ -62,8 +62,12 @@ export async function undoDeletion<Table extends Restorable, const Columns exten
   const { count, data } = await mapConstraintErrors(CONTENTS[table](db, found), TAKEN);
   await db.deleteFrom('deletions').where('id', '=', found.deletion_id).execute();
   const type = `${found.project_id === null ? 'master_' : ''}${singularOf(table)}.restored` as EventType;
-  await writeEvents(context, [{ type, project_id: found.project_id, subject_id: id, data: { ...data, count } }]);
-  return { ...oneRow(restored), restored_count: 1 + count, undone_id: found.deletion_id };
+  const row = oneRow(restored);
+  const version = numberIn(row.version);
+  await writeEvents(context, [
+    { type, project_id: found.project_id, subject_id: id, data: { ...data, version, count } },
+  ]);
+  return { ...row, restored_count: 1 + count, undone_id: found.deletion_id };
 }
 
 /** `{ card, version, restored_count }`. */

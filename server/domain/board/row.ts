@@ -5,7 +5,14 @@ import type { Role } from '../../../shared/user.ts';
 import { type Db, live, plannedEachTime, query } from '../../database/query.ts';
 import { type Column, type Selected, selectionOf, singularOf } from '../../database/selection.ts';
 import type { Row, RowChanges, TableName } from '../../database/tables.ts';
-import { isRequired, rowChanged, VERSION, type Versioned, versionOf } from '../../database/version.ts';
+import {
+  fittingVersions,
+  isRequired,
+  rowChanged,
+  VERSION,
+  VERSION_NUMBER,
+  type Versioned,
+} from '../../database/version.ts';
 import type { ProjectCaller, ProjectContext } from '../access/context.ts';
 import { bound, isEnough, mustBePermitted, permitOf, roleIn } from '../access/permission.ts';
 import { type EventContext, eventPartsOf, platformOf } from '../event/event.ts';
@@ -108,22 +115,27 @@ export async function changeRow<Table extends ProjectTable, const Columns extend
     plannedEachTime(sql<Selected<Table, Columns> & CallerRole & ChangedRow>`
       with found as (
         select t.id, t.project_id, ${roleIn('t.project_id', permit)} as caller_role, ${changedFields(table, changes)} as changed_fields,
-          ${versionOf('t')} as found_version
+          ${fittingVersions('t')} as found_versions
         from ${sql.table(table)} t where t.id = ${id} and ${isVisible(table)} for update of t
       ), changed as (
         update ${sql.table(table)} set ${assignments<Table>(changes)}
-        where id = (select id from found where ${isEnough(sql`caller_role`, permit)} and ${isRequired(sql`found_version`, if_version)})
-        returning ${selectionOf([...columns, VERSION])}
+        where id = (select id from found where ${isEnough(sql`caller_role`, permit)} and ${isRequired(sql`found_versions`, if_version)})
+        returning ${selectionOf([...columns, VERSION, VERSION_NUMBER])}
       )${event === null ? sql`` : sql`, ${changeEventParts(context, event.type ?? (`${singularOf(table)}.${verbOf(changes)}` as EventType), event.data)}`}
       select * from found left join changed using (id, project_id)`),
   );
-  const { changed_fields, found_version, ...changed } = mustBeFound(caller, table, row);
+  const { changed_fields, found_versions, version_number, ...changed } = mustBeFound(caller, table, row);
   if (changed.version === null) throw rowChanged();
   return changed as unknown as Versioned<Selected<Table, Columns>>;
 }
 
 /** The version is null if nothing was changed. */
-type ChangedRow = { changed_fields: string[]; found_version: string; version: string | null };
+type ChangedRow = {
+  changed_fields: string[];
+  found_versions: string[];
+  version_number: number;
+  version: string | null;
+};
 
 /** Locks a row and checks its version, before several statements of a transaction change the row. */
 export async function mustHaveVersion(db: Db, table: ProjectTable, id: number, if_version: string | undefined) {
@@ -131,7 +143,7 @@ export async function mustHaveVersion(db: Db, table: ProjectTable, id: number, i
   const [row] = await query(
     db,
     sql<{ is_required: boolean }>`
-      select ${isRequired(versionOf('t'), if_version)} as is_required from ${sql.table(table)} t where t.id = ${id} for no key update`,
+      select ${isRequired(fittingVersions('t'), if_version)} as is_required from ${sql.table(table)} t where t.id = ${id} for no key update`,
   );
   if (!row?.is_required) throw rowChanged();
 }
@@ -149,15 +161,15 @@ export function changedFields<Table extends TableName>(table: Table, changes: Ro
 }
 
 /**
- * The part of a statement that writes the event of a row, which its parts `found` and `changed` have found and changed, and
- * records its deletion.
+ * Parts of a statement that write the event of the row in `found` and `changed`, with its new version, and record its
+ * deletion.
  */
 export function changeEventParts(context: EventContext, type: EventType, data: EventData = {}): RawBuilder<unknown> {
   const [noun = '', verb] = type.split('.');
   const fields = sql`jsonb_build_object('fields', (select jsonb_agg(distinct field order by field) from unnest(changed_fields) as field))`;
   const rows = sql`
     select ${type} as type, ${platformOf(sql`found.project_id`)} as platform_id, found.project_id, found.id as subject_id,
-      null::int as by_user_id, ${JSON.stringify(data)}::jsonb ${verb === 'updated' ? sql`|| ${fields}` : sql``} as data
+      null::int as by_user_id, ${JSON.stringify(data)}::jsonb || jsonb_build_object('version', version_number) ${verb === 'updated' ? sql`|| ${fields}` : sql``} as data
     from found join changed using (id) where ${data.ids || data.count ? sql`true` : sql`cardinality(changed_fields) > 0`}`;
   const note = eventPartsOf(context, rows, type);
   if (verb !== 'deleted') return note;

@@ -113,6 +113,9 @@ export async function writeEvents(context: WriteContext, happened: readonly Happ
   await query(context.db, sql`with ${eventParts(rows, bound(actorOf(context)), hasAudit)} select`);
 }
 
+/** What the event of a new row says: rows begin with version 1. */
+export const NEW_ROW = { version: 1 };
+
 /** An event names up to this many rows besides its subject. */
 export const MOST_IDS = 1000;
 

@@ -28,7 +28,7 @@ import { deletedBy, NEXT_DELETION, recordDeletions } from '../board/deletionReco
 import { cleanDescription } from '../board/description.ts';
 import { freePlace, restoredAs, undoDeletion } from '../board/restoration.ts';
 import { isLiveCard } from '../board/row.ts';
-import { writeEvents } from '../event/event.ts';
+import { NEW_ROW, writeEvents } from '../event/event.ts';
 import { groupTemplate } from './masterGroup.ts';
 import { changeMaster, deleteMaster, EVEN_DELETED, findMaster, noSuchMaster, placeMasters } from './masterRow.ts';
 import { applyTemplate, applyTemplateWithin, previewTemplate } from './template.ts';
@@ -63,7 +63,9 @@ export async function createMasterCard(context: SignedInContext, { push_to_proje
       .executeTakeFirstOrThrow();
     const card = await mapConstraintErrors(inserted, TAKEN);
     const { group_id } = input;
-    await writeEvents({ ...context, db }, [{ type: 'master_card.created', subject_id: card.id, data: { group_id } }]);
+    await writeEvents({ ...context, db }, [
+      { type: 'master_card.created', subject_id: card.id, data: { group_id, ...NEW_ROW } },
+    ]);
     const applied = push_to_projects
       ? await applyTemplateWithin({ ...context, db }, await cardTemplate(db, card.id))
       : { projects_changed: 0 };

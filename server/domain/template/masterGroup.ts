@@ -22,7 +22,7 @@ import { GROUP_COLUMNS, type GroupRow } from '../board/group.ts';
 import { positionAmongSiblings, siblingsIn } from '../board/position.ts';
 import { allOrFirstRow, bytesOf, mustFitResponse } from '../board/responseSize.ts';
 import { restoredAs, undoDeletion } from '../board/restoration.ts';
-import { writeEvents } from '../event/event.ts';
+import { NEW_ROW, writeEvents } from '../event/event.ts';
 import { changeMaster, deleteMaster, EVEN_DELETED, findMaster, placeMasters } from './masterRow.ts';
 import { applyTemplate, previewTemplate } from './template.ts';
 import type { Template } from './templateCopies.ts';
@@ -66,7 +66,9 @@ export async function createMasterGroup(context: SignedInContext, { board_id, ..
         returning ${selectionOf([...GROUP_COLUMNS, VERSION])}`,
     );
     if (!group) throw badRequest(`A board has at most ${MOST_SIBLINGS} groups.`, 'place_full');
-    await writeEvents({ ...context, db }, [{ type: 'master_group.created', subject_id: group.id, data: { board_id } }]);
+    await writeEvents({ ...context, db }, [
+      { type: 'master_group.created', subject_id: group.id, data: { board_id, ...NEW_ROW } },
+    ]);
     return withVersion('group', group);
   });
 }

@@ -4,7 +4,14 @@ import type { Placement } from '../../../shared/fields.ts';
 import { type Db, live, plannedEachTime, query } from '../../database/query.ts';
 import { type Column, type Selected, selectionOf, singularOf } from '../../database/selection.ts';
 import type { RowChanges } from '../../database/tables.ts';
-import { isRequired, rowChanged, VERSION, type Versioned, versionOf } from '../../database/version.ts';
+import {
+  fittingVersions,
+  isRequired,
+  rowChanged,
+  VERSION,
+  VERSION_NUMBER,
+  type Versioned,
+} from '../../database/version.ts';
 import type { SignedInContext } from '../access/context.ts';
 import { movedOf, setPositions } from '../board/position.ts';
 import {
@@ -58,20 +65,21 @@ export async function changeMaster<Table extends MasterTable, const Columns exte
 ): Promise<Versioned<Selected<Table, Columns>>> {
   const [row] = await query(
     context.db,
-    plannedEachTime(sql<Selected<Table, Columns> & { version: string | null }>`
+    plannedEachTime(sql<Selected<Table, Columns> & { version: string | null; version_number: number }>`
       with found as (
-        select t.id, t.project_id, ${changedFields(table, changes)} as changed_fields, ${versionOf('t')} as found_version
+        select t.id, t.project_id, ${changedFields(table, changes)} as changed_fields, ${fittingVersions('t')} as found_versions
         from ${sql.table(table)} t where t.id = ${id} and t.is_master and ${isLive(table, 't')} for no key update of t
       ), changed as (
         update ${sql.table(table)} set ${assignments<Table>(changes)}
-        where id = (select id from found where ${isRequired(sql`found_version`, if_version)})
-        returning ${selectionOf([...columns, VERSION])}
+        where id = (select id from found where ${isRequired(sql`found_versions`, if_version)})
+        returning ${selectionOf([...columns, VERSION, VERSION_NUMBER])}
       ), ${changeEventParts(context, `master_${singularOf(table)}.${verbOf(changes)}`)}
       select changed.* from found left join changed on true`),
   );
   if (!row) throw noSuchMaster(table);
-  if (row.version === null) throw rowChanged();
-  return row as Versioned<Selected<Table, Columns>>;
+  const { version_number, ...changed } = row;
+  if (changed.version === null) throw rowChanged();
+  return changed as unknown as Versioned<Selected<Table, Columns>>;
 }
 
 const isLive = (table: MasterTable, alias: string) => (table === 'cards' ? isLiveCard(alias) : live(alias));

@@ -16,9 +16,7 @@ const TARGET_COUNTS = ['rows_added', 'fields_changed', 'fields_kept', 'fields_in
 const rollouts = (db: Db) =>
   db
     .selectFrom('rollouts as o')
-    .innerJoin('boards as b', 'b.id', 'o.board_id')
     .innerJoin('releases as r', 'r.id', 'o.release_id')
-    .leftJoin('users as u', 'u.id', 'o.user_id')
     .innerJoinLateral(
       sql<{ projects: Record<string, number> } & Record<(typeof TARGET_COUNTS)[number], number>>`(
         select coalesce(jsonb_object_agg(state, projects), '{}') as projects, ${sql.join(
@@ -30,15 +28,19 @@ const rollouts = (db: Db) =>
         ) as states)`.as('t'),
       (join) => join.onTrue(),
     )
-    .select(['o.id', 'o.board_id', 'b.title as board_title', 'o.release_id', 'r.number as release_number', 'o.state'])
+    .select(['o.id', 'o.board_id', BOARD_TITLE, 'o.release_id', 'r.number as release_number', 'o.state'])
     .select(['o.reason', 'o.stage', 'o.is_soaking', 'o.next_at', 'o.overwrite', 'o.max_failed', 'o.max_conflicts'])
-    .select(['o.note', 'o.user_id', 'u.name as user_name', 'o.created_at', 'o.started_at', 'o.finished_at'])
+    .select(['o.note', 'o.user_id', USER_NAME, 'o.created_at', 'o.started_at', 'o.finished_at'])
     .select(['t.projects', ...TARGET_COUNTS.map((name) => `t.${name}` as const)])
     .select(
       sql<{ percent: number | null; projects: number[] | null; soak_minutes: number | null }[]>`(
         select jsonb_agg(jsonb_build_object('percent', s->'percent', 'projects', s->'projects', 'soak_minutes', s->'soak_minutes'))
         from jsonb_array_elements(o.stages) as s)`.as('stages'),
     );
+
+/** Found by their keys: without statistics, joins would read all boards and users. */
+const BOARD_TITLE = sql<string>`(select title from boards where boards.id = o.board_id)`.as('board_title');
+const USER_NAME = sql<string | null>`(select name from users where users.id = o.user_id)`.as('user_name');
 
 /** The rollouts of a board, or of all, newest first. */
 export async function listRollouts({ db }: SignedInContext, { board_id, state, ...page }: RolloutList) {

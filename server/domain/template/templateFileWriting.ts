@@ -7,7 +7,7 @@ import type { RowChanges } from '../../database/tables.ts';
 import type { SignedInContext } from '../access/context.ts';
 import { namesOf, typedColumns } from '../board/columns.ts';
 import { clearGroups } from '../board/deletion.ts';
-import { writeEvents } from '../event/event.ts';
+import { NEW_ROW, writeEvents } from '../event/event.ts';
 import { createMasterBoard } from './masterBoard.ts';
 import { deleteMasterCard, reorderMasterCards } from './masterCard.ts';
 import { createMasterGroup, deleteMasterGroup, reorderMasterGroups } from './masterGroup.ts';
@@ -75,17 +75,27 @@ async function changeRow(
 async function createBoard(context: SignedInContext, { key, content }: FileRow): Promise<number> {
   const { title, description, tool_key, ...others } = content as NewContent<'boards'>;
   const { board } = await createMasterBoard(context, { title, description, tool_key });
-  const update = context.db.updateTable('boards').set({ ...others, template_key: key });
-  await update.where('id', '=', board.id).execute();
+  await completeRow(context, 'boards', board.id, key, others);
   return board.id;
 }
 
 async function createGroup(context: SignedInContext, board_id: number, { key, content }: FileRow): Promise<number> {
   const { title, description, ...others } = content as NewContent<'groups'>;
   const { group } = await createMasterGroup(context, { board_id, title, description });
-  const update = context.db.updateTable('groups').set({ ...others, template_key: key });
-  await update.where('id', '=', group.id).execute();
+  await completeRow(context, 'groups', group.id, key, others);
   return group.id;
+}
+
+/** Sets what a new row does not have yet. If that is another version of the row, it has an event of its own. */
+async function completeRow(
+  context: SignedInContext,
+  table: 'boards' | 'groups',
+  id: number,
+  template_key: string,
+  others: RowChanges<'boards' | 'groups'>,
+): Promise<void> {
+  if (Object.keys(others).length > 0) await changeMaster(context, table, id, others, ['id']);
+  await query(context.db, sql`update ${sql.table(table)} set template_key = ${template_key} where id = ${id}`);
 }
 
 type NewContent<Table extends 'boards' | 'groups'> = RowChanges<Table> & Pick<MasterGroupCreate, 'title'>;
@@ -110,7 +120,11 @@ async function createCards(context: SignedInContext, group_id: number, cards: Fi
   );
   const ids = new Map((await mapConstraintErrors(inserted, TAKEN)).map(({ key, id }) => [key, id]));
   const created = [...ids.values()].sort((one, other) => one - other);
-  const events = created.map((id) => ({ type: 'master_card.created' as const, subject_id: id, data: { group_id } }));
+  const events = created.map((id) => ({
+    type: 'master_card.created' as const,
+    subject_id: id,
+    data: { group_id, ...NEW_ROW },
+  }));
   await writeEvents(context, events);
   return ids;
 }
