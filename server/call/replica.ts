@@ -3,9 +3,9 @@ import type { ActedIn, Caller, Context, ProjectCaller } from '../domain/access/c
 import { mustStillBePermitted } from '../domain/access/permission.ts';
 
 /**
- * Runs a query on a replica that shows all that the caller has written, if there is one. The primary decides the access: that to
- * the caller's own project was decided when they were found, and that to other projects is checked afterwards. Whatever fails on
- * the replica is done again on the primary: it may be behind, cancel a statement that conflicts with a change, or be gone.
+ * Runs a query on a replica that shows all that the caller has written and seen, if there is one. The primary decides the access:
+ * that to the caller's own project was decided when they were found, and that to other projects is checked afterwards. Whatever
+ * fails on the replica is done again on the primary: it may be behind, cancel a statement that conflicts with a change, or be gone.
  */
 export async function readOnReplica(
   replicas: Replicas,
@@ -13,8 +13,11 @@ export async function readOnReplica(
   work: (context: Context) => Promise<unknown>,
 ): Promise<unknown> {
   const { caller } = context;
-  const replica = caller?.id != null && caller.written && replicas.choose(caller.id, caller.written);
-  if (!replica) return work(context);
+  if (caller?.id == null || !caller.written) return work(context);
+  const { id } = caller;
+  const readOnPrimary = () => work(context).finally(() => replicas.noteRead(id));
+  const replica = await replicas.choose(id, caller.written);
+  if (!replica) return readOnPrimary();
 
   const actedIn: ActedIn[] = [];
   try {
@@ -24,7 +27,7 @@ export async function readOnReplica(
   } catch (error) {
     if (isTimeout(error)) throw error;
     replicas.noteRetry();
-    return work(context);
+    return readOnPrimary();
   }
 }
 

@@ -15,7 +15,7 @@ type Called = Pick<Procedure, 'type' | 'output' | 'isVersioned'>;
 export function restOutcome(called: Called, { status, headers, body }: RestAnswer): Outcome {
   if (status < 400) {
     const data = asTyped(called.output, body.data);
-    const version = headers.get('etag')?.slice(1, -1);
+    const version = headers.get('etag')?.replace(/^W\//, '').slice(1, -1);
     return resultOf(called, called.isVersioned ? { ...(data as object), version } : data);
   }
   return { status, reason: headers.get('x-error-reason'), message: body.message, errors: body.errors };
@@ -47,7 +47,9 @@ export function rpcError({ message, data }: RpcError): Outcome {
 }
 
 /** Parses what REST sends as JSON text. */
-function asTyped(schema: z.ZodType, value: unknown): unknown {
+function asTyped(schema: z.ZodType | undefined, value: unknown): unknown {
+  // A field of a later version.
+  if (!schema) return value;
   if (z.globalRegistry.get(schema)?.[SENT_AS_TEXT] !== undefined) return JSON.parse(value as string);
   if (schema instanceof z.ZodArray)
     return (value as unknown[]).map((element) => asTyped(schema.element as z.ZodType, element));

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { MikroORM } from '@mikro-orm/core';
 import { PostgreSqlConnection } from '@mikro-orm/postgresql';
 import { Kysely } from 'kysely';
@@ -15,6 +16,9 @@ export const LONGEST_LAG_MILLISECONDS = 10_000;
 /** A position that is older is not used: the replica may be frozen, and its reads would wait for the timeout. */
 const OLDEST_POSITION_MILLISECONDS = 500;
 const RECONNECT_MILLISECONDS = 1_000;
+/** How long a read waits for it, and how often it is asked meanwhile. */
+const LONGEST_WAIT_MILLISECONDS = 100;
+const ASK_AGAIN_MILLISECONDS = 5;
 
 /**
  * What a replica says about itself. The start time tells servers behind one address apart, and a server from its restart. The
@@ -41,6 +45,8 @@ export class Replica {
   private readonly connected = new Set<ServerClient>();
   /** The connection that asks for the status. */
   private asking: ServerClient | undefined;
+  private answering: Promise<void> | undefined;
+  private primary: Milestone | undefined;
   private nextAttempt = 0;
   private latest: (Status & { at: number }) | undefined;
   /** The position of the primary that it has to pass next; undefined if it has passed the last known one. */
@@ -73,16 +79,24 @@ export class Replica {
     this.db = new Kysely<Tables>({ dialect: connection.createKyselyDialect({ ...options, ...pool } as object) });
   }
 
-  /** Whether it shows all that was written up to here. */
-  has({ epoch, position }: Written): boolean {
-    const { latest } = this;
-    if (latest === undefined || this.leftOut !== undefined) return false;
-    return (
-      epoch !== null &&
-      latest.epoch === epoch &&
-      latest.position >= position &&
-      performance.now() - latest.at < OLDEST_POSITION_MILLISECONDS
-    );
+  /** Whether it shows all that was written up to here. If it will soon, waits for that. */
+  async reaches({ epoch, position }: Written): Promise<boolean> {
+    const end = performance.now() + LONGEST_WAIT_MILLISECONDS;
+    while (this.mayServe(epoch)) {
+      if (this.latest!.position >= position) return true;
+      const left = end - performance.now();
+      if (left <= 0 || this.lagMilliseconds > LONGEST_WAIT_MILLISECONDS) return false;
+      // A frozen one does not answer.
+      await Promise.race([this.ask(this.primary), pause(left)]);
+      await pause(ASK_AGAIN_MILLISECONDS);
+    }
+    return false;
+  }
+
+  private mayServe(epoch: string | null): boolean {
+    const { latest, leftOut } = this;
+    if (latest === undefined || leftOut !== undefined || epoch === null || latest.epoch !== epoch) return false;
+    return performance.now() - latest.at < OLDEST_POSITION_MILLISECONDS;
   }
 
   /** Undefined while its position is not known. */
@@ -94,8 +108,16 @@ export class Replica {
     return this.milestone ? Math.max(this.lastLag, performance.now() - this.milestone.at) : 0;
   }
 
-  /** Asks how far it is; never throws. */
-  async ask(primary: Milestone | undefined): Promise<void> {
+  /** Asks how far it is; never throws. One question at a time. */
+  ask(primary: Milestone | undefined): Promise<void> {
+    this.primary = primary;
+    this.answering ??= this.askOnce(primary).finally(() => {
+      this.answering = undefined;
+    });
+    return this.answering;
+  }
+
+  private async askOnce(primary: Milestone | undefined): Promise<void> {
     if (performance.now() < this.nextAttempt) return;
     try {
       this.asking ??= await this.connect();

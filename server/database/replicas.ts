@@ -8,10 +8,12 @@ export type { Replica };
 
 /** The replicas that queries read from. */
 export type Replicas = {
-  /** One that shows all that this user has written; undefined if the primary has to serve their read. */
-  choose: (userId: number, written: Written) => Replica | undefined;
-  /** After each mutation, before it is answered: the user's reads stay on the primary until a replica has passed this point. */
+  /** One that shows all that this user has written and seen; undefined if the primary has to serve their read. */
+  choose: (userId: number, written: Written) => Promise<Replica | undefined>;
+  /** After each mutation, before it is answered: a replica serves the user's reads once it has passed this point. */
   noteWrite: (userId: number) => Promise<void>;
+  /** After a read on the primary: the user's next read, on a replica, must not be older than this one. */
+  noteRead: (userId: number) => Promise<void>;
   /** Counts a read that a replica failed to serve, so that the primary did. */
   noteRetry: () => void;
   load: () => ReplicaLoad;
@@ -58,13 +60,13 @@ export async function openReplicas(
   let retries = 0;
 
   return {
-    choose: (userId, written) => {
-      const replica = chooseOf(replicas, userId, written);
+    choose: async (userId, written) => {
+      const replica = await chooseOf(replicas, userId, written);
       const name = replica?.name ?? 'primary';
       reads.set(name, (reads.get(name) ?? 0) + 1);
       return replica;
     },
-    noteWrite: (userId) => noteWrite(database, userId),
+    ...notesIn(database),
     noteRetry: () => {
       retries++;
     },
@@ -94,9 +96,10 @@ function repeat(work: () => Promise<void>, milliseconds: number): NodeJS.Timeout
 }
 
 /** The same one on every node as long as it serves, so that what a user sees does not jump back and forth. */
-function chooseOf(replicas: Replica[], userId: number, written: Written): Replica | undefined {
+async function chooseOf(replicas: Replica[], userId: number, written: Written): Promise<Replica | undefined> {
   const first = userId % replicas.length;
-  return [...replicas.slice(first), ...replicas.slice(0, first)].find((replica) => replica.has(written));
+  const own = [...replicas.slice(first), ...replicas.slice(0, first)].find(({ leftOut }) => leftOut === undefined);
+  return (await own?.reaches(written)) ? own : undefined;
 }
 
 /** For commands that act as a user: their reads stay on the primary, and nodes with replicas must know of their writes. */
@@ -104,13 +107,19 @@ export const replicasForCommands = ({ DATABASE_REPLICA_URLS }: Settings, databas
   DATABASE_REPLICA_URLS.length === 0
     ? undefined
     : {
-        choose: () => undefined,
-        noteWrite: (userId) => noteWrite(database, userId),
+        choose: async () => undefined,
+        ...notesIn(database),
         noteRetry: () => undefined,
         load: () => ({ replicas: [], reads: new Map(), retries: 0 }),
       };
 
-/** The write is done: a lost connection is worth another attempt. If that fails, too, the caller must not be told of success. */
-async function noteWrite({ db }: Pick<Database, 'db'>, userId: number): Promise<void> {
-  await storePosition(db, { userId }).catch(() => storePosition(db, { userId }));
-}
+const notesIn = ({ db }: Pick<Database, 'db'>): Pick<Replicas, 'noteWrite' | 'noteRead'> => ({
+  /** The write is done: a lost connection is worth another attempt. If that fails, too, the caller must not be told of success. */
+  noteWrite: async (userId) => {
+    await storePosition(db, { userId }).catch(() => storePosition(db, { userId }));
+  },
+  /** The read was right, whether this is stored or not. */
+  noteRead: async (userId) => {
+    await storePosition(db, { userId }).catch(() => undefined);
+  },
+});

@@ -42,7 +42,7 @@ async function written(db: Db): Promise<Written> {
 }
 
 const usesReplica = (db: Db, replicas: Replicas) =>
-  vi.waitFor(async () => expect(replicas.choose(USER, await written(db))).toBeDefined(), { timeout: 20_000 });
+  vi.waitFor(async () => expect(await replicas.choose(USER, await written(db))).toBeDefined(), { timeout: 20_000 });
 
 describe('positions that a server loses', { timeout: 60_000 }, () => {
   it('begin a new epoch: after a crash of the primary, and after the promotion of a replica, which no other one follows', async () => {
@@ -74,7 +74,7 @@ describe('positions that a server loses', { timeout: 60_000 }, () => {
     expect(promoted.epoch).not.toBe(epoch);
     for (const reason of [/it is a primary itself/, /follows another primary/])
       await vi.waitFor(() => expect(log.warn.mock.calls.flat().join()).toMatch(reason), { timeout: 5000 });
-    expect(replicas.choose(USER, promoted)).toBeUndefined();
+    expect(await replicas.choose(USER, promoted)).toBeUndefined();
     await replicas.close();
   });
 });

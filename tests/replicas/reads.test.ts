@@ -190,6 +190,35 @@ describe('with a replica that is behind', () => {
     });
   });
 
+  it('what others changed is never older than in an earlier read of the same user', async () => {
+    const world = await givenWorld(nodes[0]);
+    const card = await givenCard(world.project, { title: 'old' });
+    const [[member], [owner], [viewer]] = [onBoth(world.asMember), onBoth(world.asOwner), onBoth(world.asViewer)];
+    await caughtUp();
+    const isNotedFor = async (user: { id: number }, written: string) => {
+      const stored = sql<{ isNoted: boolean }>`
+        select position >= ${written}::pg_lsn as "isNoted" from write_positions where user_id = ${user.id}`;
+      return (await query(await testDb(), stored))[0]?.isNoted;
+    };
+
+    await whilePaused(async () => {
+      await member.post(`${CARDS}/update`, { id: card, title: 'by the member' });
+      await owner.post(`${CARDS}/update`, { id: card, title: 'by the owner' });
+      const created = await givenCard(world.project, { title: 'another' });
+      const [{ written }] = (await onServer(databaseUrl!, 'select pg_current_wal_insert_lsn() as written')) as [
+        { written: string },
+      ];
+      expect(await isNotedFor(world.users.member, written)).toBe(false);
+
+      // The replica lacks their own write, or a row: both read on the primary.
+      expect(await titles(member)).toContain('by the owner');
+      expect((await viewer.post(`${CARDS}/get`, { id: created })).status).toBe(200);
+
+      expect(await isNotedFor(world.users.member, written)).toBe(true);
+      expect(await isNotedFor(world.users.viewer, written)).toBe(true);
+    });
+  });
+
   it('500 if a write is stored but its position is not; the repeat with the same key returns the first response', async () => {
     const world = await givenWorld(nodes[0]);
     const [member] = onBoth(world.asMember);
