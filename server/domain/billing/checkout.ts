@@ -101,7 +101,7 @@ async function askProvider(context: Context, checkout: CheckoutRow): Promise<Ope
     .selectFrom('checkouts as c')
     .innerJoin('plans as p', 'p.id', 'c.plan_id')
     .select(['p.product', 'p.plan', 'p.period'])
-    .select(sql<number>`floor(extract(epoch from c.expires_at))::int`.as('expiresAtSeconds'))
+    .select(sql<number>`floor(extract(epoch from c.expires_at))::float8`.as('expiresAtSeconds'))
     .where('c.id', '=', id)
     .executeTakeFirstOrThrow();
   try {
