@@ -106,7 +106,11 @@ async function endSsoSessions(context: WriteContext, which: RawBuilder<unknown>)
     const byUser = Map.groupBy(ended, ({ user_id }) => user_id);
     await writeEvents(
       { ...context, db },
-      [...byUser].map(([user_id, { length: count }]) => ({ type: 'session.ended', user_id, data: { user_id, count } })),
+      [...byUser].map(([user_id, { length: count }]) => ({
+        type: 'sessions.ended',
+        user_id,
+        data: { user_id, count },
+      })),
     );
     return ended.length;
   });
