@@ -61,13 +61,14 @@ function isOrigin(value: string): boolean {
 /** A name, an IPv4 address, or an IPv6 address in brackets. */
 const HOST_AND_PORT = /^(\[[\da-f:.]+\]|[a-z\d]([a-z\d._-]*[a-z\d])?)(:\d{1,5})?$/;
 
-const hostList = z
-  .string()
-  .transform((value) => value.split(',').map((host) => host.trim().toLowerCase()))
-  .refine((hosts) => hosts.every((host) => HOST_AND_PORT.test(host)), {
-    error: 'must be names of hosts such as crm.internal or crm.internal:8080, separated by commas',
-  })
-  .default([]);
+const hostList = (isHost: (host: string) => boolean, more = '') =>
+  z
+    .string()
+    .transform((value) => value.split(',').map((host) => host.trim().toLowerCase()))
+    .refine((hosts) => hosts.every(isHost), {
+      error: `must be names of hosts such as crm.internal or crm.internal:8080${more}, separated by commas`,
+    })
+    .default([]);
 
 const wholeNumber = (least: number, most: number) =>
   z
@@ -230,8 +231,11 @@ const Fields = z.object({
     .enum(['on', 'off'], { error: 'must be on or off' })
     .default('on')
     .transform((value) => value === 'on'),
-  WEBHOOK_ALLOWED_HOSTS: hostList,
-  IDENTITY_ALLOWED_HOSTS: hostList,
+  WEBHOOK_ALLOWED_HOSTS: hostList(
+    (host) => HOST_AND_PORT.test(host.replace(/:\*$/, ':1')),
+    ', or crm.internal:* for all ports',
+  ),
+  IDENTITY_ALLOWED_HOSTS: hostList((host) => HOST_AND_PORT.test(host)),
   STOP_PAUSE_SECONDS: wholeNumber(0, 300).default(0),
   WORKERS: workers.prefault('1'),
   LOG_LEVEL: z

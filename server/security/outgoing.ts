@@ -110,11 +110,12 @@ export function addressProblem(address: string, allowedHosts: readonly string[])
 
 export function isAllowedHost({ hostname, port, protocol }: URL, allowedHosts: readonly string[]): boolean {
   const called = `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`;
-  return allowedHosts.some((host) => (hasPort(host) ? host : `${host}:443`) === called);
+  const anyPort = `${hostname}:*`;
+  return allowedHosts.some((host) => host === anyPort || (hasPort(host) ? host : `${host}:443`) === called);
 }
 
-/** Whether a host of `WEBHOOK_ALLOWED_HOSTS` names its port. The last part of an IPv6 address is none. */
-export const hasPort = (host: string): boolean => /:\d+$/.test(host);
+/** Whether a host of `WEBHOOK_ALLOWED_HOSTS` names its port, or `*` for all. The last part of an IPv6 address is none. */
+export const hasPort = (host: string): boolean => /:(\d+|\*)$/.test(host);
 
 type Answer = { status: number; bodyEnded?: Promise<void> };
 

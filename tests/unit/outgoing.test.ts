@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { createServer as createTlsServer } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { makeAddressFinder } from '../../server/security/hostAddresses.ts';
-import { makeOutgoing } from '../../server/security/outgoing.ts';
+import { addressProblem, makeOutgoing } from '../../server/security/outgoing.ts';
 import { givenNameserver, givenSilentNameserver } from '../harness/nameserver.ts';
 
 const endings: (() => unknown)[] = [];
@@ -89,6 +89,18 @@ describe('the addresses of a host', () => {
       ['10.0.0.1'],
       ['10.0.0.2'],
     ]);
+  });
+});
+
+describe('an allowed host', () => {
+  it('is called on its port, on 443 without one, and on all with *', () => {
+    const problems = (host: string) =>
+      [80, 443, 8080].map((port) => addressProblem(`http://crm.test:${port}/`, [host]) === undefined);
+
+    expect(problems('crm.test:8080')).toEqual([false, false, true]);
+    expect(problems('crm.test')).toEqual([false, true, false]);
+    expect(problems('crm.test:*')).toEqual([true, true, true]);
+    expect(problems('other.test:*')).toEqual([false, false, false]);
   });
 });
 

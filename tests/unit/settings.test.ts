@@ -59,8 +59,8 @@ const EVERY_SETTING: [string, string, unknown?][] = [
   ['WEBHOOKS', 'off', false],
   [
     'WEBHOOK_ALLOWED_HOSTS',
-    'CRM.internal, 10.0.0.7:8080, [fd00::7]:80',
-    ['crm.internal', '10.0.0.7:8080', '[fd00::7]:80'],
+    'CRM.internal, 10.0.0.7:8080, [fd00::7]:80, 127.0.0.1:*',
+    ['crm.internal', '10.0.0.7:8080', '[fd00::7]:80', '127.0.0.1:*'],
   ],
   ['IDENTITY_ALLOWED_HOSTS', 'keycloak.internal:8443', ['keycloak.internal:8443']],
   ['DELETED_ROWS_KEPT_DAYS', '365', 365],
@@ -124,6 +124,8 @@ describe('settings', () => {
     ['RATE_LIMIT_PER_MINUTE', ['0', 'none']],
     ['REDIS_URL', ['http://:hunter2@127.0.0.1:6379']],
     ['STRIPE_SECRET_KEY', ['hunter2', 'pk_hunter2']],
+    ['WEBHOOK_ALLOWED_HOSTS', ['crm.internal:80:*', ':*', '*']],
+    ['IDENTITY_ALLOWED_HOSTS', ['crm.internal:*']],
     ['STRIPE_WEBHOOK_SECRET', ['hunter2']],
     [
       'SSO_ISSUERS',
