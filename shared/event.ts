@@ -3,7 +3,7 @@ import { EVENT_TYPES, type EventType } from './eventType.ts';
 import { count, id, storedChoice, timestamp, untrimmed } from './fields.ts';
 import { requestExamples } from './requestExample.ts';
 
-export { EVENT_TYPES, type EventType, traitsOf } from './eventType.ts';
+export { EVENT_TYPES, type EventType, isOfProjects, traitsOf } from './eventType.ts';
 
 const TYPES = Object.keys(EVENT_TYPES) as [EventType, ...EventType[]];
 
@@ -18,26 +18,31 @@ const KnownData = z
     ids: z.array(id).meta({
       description:
         'Further rows that it changed, up to 1,000: those that got another position; cards that lost the deleted tag or the removed member.',
+      example: [24, 25],
     }),
-    board_id: id.nullable().meta({ description: 'The board of the subject.' }),
-    group_id: id.nullable().meta({ description: 'The group of the subject.' }),
-    card_id: id.nullable().meta({ description: 'The card of the subject.' }),
-    parent_comment_id: id.nullable().meta({ description: 'The comment that was replied to.' }),
-    user_id: id.nullable().meta({ description: 'The user that it is about.' }),
-    rule_id: id.meta({ description: 'The identity rule.' }),
-    invitation_id: id.meta({ description: 'The invitation that ended with it.' }),
-    theme_id: id.meta({ description: 'The theme of the version.' }),
+    board_id: id.nullable().meta({ description: 'The board of the subject.', example: 3 }),
+    version: count.meta({
+      description: 'The version of the row after the change: the number that its `ETag` begins with.',
+      example: 7,
+    }),
+    group_id: id.nullable().meta({ description: 'The group of the subject.', example: 8 }),
+    card_id: id.nullable().meta({ description: 'The card of the subject.', example: 16 }),
+    parent_comment_id: id.nullable().meta({ description: 'The comment that was replied to.', example: null }),
+    user_id: id.nullable().meta({ description: 'The user that it is about.', example: 4 }),
+    rule_id: id.meta({ description: 'The identity rule.', example: 2 }),
+    invitation_id: id.meta({ description: 'The invitation that ended with it.', example: 5 }),
+    theme_id: id.meta({ description: 'The theme of the version.', example: 1 }),
     role: z.string().meta({ description: 'The role of the member.', example: 'member' }),
-    run_id: id.meta({ description: 'The run of the sync or push.' }),
-    rollout_id: id.meta({ description: 'The rollout.' }),
+    run_id: id.meta({ description: 'The run of the sync or push.', example: 12 }),
+    rollout_id: id.meta({ description: 'The rollout.', example: 6 }),
     number: count.meta({ description: 'The number of the release, or of the stage.', example: 2 }),
     kind: z.string().meta({ description: 'What kind of run it is.', example: 'sync' }),
     count: count.meta({ description: 'How many rows it changed, if it does not name them.', example: 2 }),
-    product: z.string().meta({ description: 'The product of the subscription.' }),
-    plan: z.string().meta({ description: 'The plan of the subscription.' }),
-    status: z.string().meta({ description: 'The state of the subscription.' }),
+    product: z.string().meta({ description: 'The product of the subscription.', example: 'websites' }),
+    plan: z.string().meta({ description: 'The plan of the subscription.', example: 'pro' }),
+    status: z.string().meta({ description: 'The state of the subscription.', example: 'trial' }),
     event_id: z.string().meta({ description: 'The event that is sent again or skipped.', example: '1042' }),
-    reason: z.string().meta({ description: 'Why it was refused or switched off.' }),
+    reason: z.string().meta({ description: 'Why it was refused or switched off.', example: 'gone' }),
   })
   .partial();
 /** What this version writes. */
@@ -63,11 +68,16 @@ export const Event = z
     created_at: timestamp.meta({ description: 'When the change began.' }),
     platform_id: id.nullable().meta({ description: 'The platform of its project.' }),
     project_id: id.nullable().meta({ description: 'The project where it happened; null outside of projects.' }),
-    user_id: id.nullable().meta({ description: 'Who did it; null without an account.' }),
-    key_id: id.nullable().meta({ description: 'The API key that was used.' }),
+    user_id: id.nullable().meta({ description: 'Who did it; null without an account.', example: 4 }),
+    key_id: id.nullable().meta({ description: 'The API key that was used.', example: null }),
     surface: storedChoice(SURFACES).meta({ description: 'Where the change came from.', example: 'rest' }),
-    request_id: z.string().nullable().meta({ description: 'The id of the request.' }),
-    subject_id: id.nullable().meta({ description: 'The row that it happened to; its type says which table.' }),
+    request_id: z
+      .string()
+      .nullable()
+      .meta({ description: 'The id of the request.', example: 'a3f1c2d4-5b6e-4f70-8a91-b2c3d4e5f607' }),
+    subject_id: id
+      .nullable()
+      .meta({ description: 'The row that it happened to; its type says which table.', example: 23 }),
     data: EventData,
   })
   .meta({ id: 'ChangeEvent', description: 'Something that happened.' });

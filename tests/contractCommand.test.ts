@@ -1,4 +1,6 @@
 import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -12,9 +14,9 @@ import { senderTo } from '../server/contract/sender.ts';
 import { BOARD_STEPS, TEMPLATE_STEPS } from '../server/contract/writeSteps.ts';
 import { query } from '../server/database/query.ts';
 import { uncheckedFetch } from './harness/checkAnswers.ts';
-import { type Fault, givenFaultyProxy, type ProxiedAnswer } from './harness/faultyProxy.ts';
+import { type Fault, givenFaultyProxy, type ProxiedAnswer, type ProxiedRequest } from './harness/faultyProxy.ts';
 import { givenDirectory } from './harness/process.ts';
-import { testService, withOwnService } from './harness/service.ts';
+import { givenService, testService, withOwnService } from './harness/service.ts';
 import { givenTerminal } from './harness/terminal.ts';
 import { givenKey, givenMasterBoard, givenWorld, testDb, type World } from './harness/world.ts';
 
@@ -54,7 +56,7 @@ async function ownRows() {
 }
 const NOTHING_LEFT = { boards: 0, tags: 0, projects: 0 };
 
-const countRows = async (table: 'boards' | 'events' | 'platforms') =>
+const countRows = async (table: 'boards' | 'events' | 'platforms' | 'webhooks') =>
   (await query(await testDb(), sql<{ count: number }>`select count(*)::int as count from ${sql.table(table)}`))[0]!
     .count;
 
@@ -75,16 +77,26 @@ async function command(words: string[], environment: Record<string, string> = {}
 }
 
 /** A proxy in front of the service, for as long as it is worked with. */
-async function throughProxy<Result>(faults: Fault[], work: (proxyUrl: string) => Promise<Result>): Promise<Result> {
-  const proxy = await givenFaultyProxy(url, faults);
+async function throughProxy<Result>(
+  faults: Fault[],
+  work: (proxyUrl: string) => Promise<Result>,
+  serviceUrl = url,
+): Promise<Result> {
+  const proxy = await givenFaultyProxy(serviceUrl, faults);
   return work(proxy.url).finally(proxy.close);
 }
 
 /** Checks the service with --write, through a proxy with these faults. */
-async function checkWith(faults: Fault[], options: Options = {}) {
+async function checkWith(faults: Fault[], options: Options = {}, serviceUrl = url) {
   const lines: string[] = [];
-  const report = await throughProxy(faults, (proxyUrl) =>
-    checkContract({ url: proxyUrl, token: key }, { isWriting: true, announce: (line) => lines.push(line), ...options }),
+  const report = await throughProxy(
+    faults,
+    (proxyUrl) =>
+      checkContract(
+        { url: proxyUrl, token: key },
+        { isWriting: true, announce: (line) => lines.push(line), ...options },
+      ),
+    serviceUrl,
   );
   return { report, lines, problems: problemsOf(report).map(({ problem }) => problem) };
 }
@@ -116,7 +128,11 @@ describe('npx deckhand contract', () => {
     expect(printed).toMatch(/: (\d+) of \1 operations\.\n/);
     expect(printed).toMatch(/ checks, \d+ requests: nothing differs\.$/);
     expect(exitCode).toBe(0);
-    expect(shown).toEqual([expect.stringMatching(OWN_PROJECT), 'Removes what it created.\n']);
+    expect(shown).toEqual([
+      expect.stringMatching(OWN_PROJECT),
+      expect.stringMatching(/^Webhooks are not checked: /),
+      'Removes what it created.\n',
+    ]);
     const [, project] = OWN_PROJECT.exec(shown[0]!)!;
     expect(await strangeEvents(before, Number(project))).toEqual([]);
     expect(await ownRows()).toEqual(NOTHING_LEFT);
@@ -202,6 +218,23 @@ describe('npx deckhand contract', () => {
     expect(await ownRows()).toEqual(NOTHING_LEFT);
   });
 
+  it('does not look for events of its calls if a proxy gives them other ids, and tells none', async () => {
+    const lost: Fault = { path: '*', loses: 'x-request-id', answer: header('x-request-id') };
+
+    const { problems } = await checkWith([lost], { known: only('boards.create', 'boards.update', 'events.list') });
+
+    expect(problems.map((problem) => problem.replace(/^.*: /, ''))).toEqual(['The header X-Request-Id is missing.']);
+  });
+
+  it('says once that a proxy makes an ETag weak, and reads its version all the same', async () => {
+    const weaken = ({ headers }: ProxiedAnswer) =>
+      headers.etag ? { headers: { ...headers, etag: `W/${headers.etag}` } } : {};
+
+    const { problems } = await checkWith([{ path: '*', answer: weaken }], { known: only(...STEPS, 'events.list') });
+
+    expect(problems).toEqual(['REST 200, 201: The header ETag is weak: in If-Match, it never matches.']);
+  });
+
   it('removes what it created when it is interrupted, and says what it could not remove', async () => {
     const before = await countRows('boards');
     const interruption = new AbortController();
@@ -219,6 +252,37 @@ describe('npx deckhand contract', () => {
     expect(lines[1]).toBe('Removes what it created.');
     expect(lines[2]).toMatch(/^Not removed: boards\.delete \d+ \(500\)$/);
     expect(await countRows('boards')).toBe(before + 2);
+    expect(await ownRows()).toEqual(NOTHING_LEFT);
+  });
+
+  it('ends at once when it is interrupted while it waits for events', async () => {
+    const interruption = new AbortController();
+
+    const run = checkWith([{ path: STREAM, holds: 'events' }, rpc('events.follow', { holds: 'events' })], {
+      known: only('boards.create', 'boards.delete', 'events.list'),
+      signal: interruption.signal,
+      streamSeconds: LONGEST_RUN_MILLISECONDS,
+      // The last change: what follows is the wait.
+      onProgress: (line) => line.endsWith('change (boards.delete)') && interruption.abort(),
+    });
+
+    await expect(run).rejects.toThrow('aborted');
+    expect(await ownRows()).toEqual(NOTHING_LEFT);
+  });
+
+  it('goes on without webhooks if its receiver can not listen', async () => {
+    const server = createServer();
+    await new Promise<void>((done) => server.listen(0, done));
+    const { port } = server.address() as AddressInfo;
+
+    const { lines, problems } = await checkWith([], {
+      receiver: { url: 'http://127.0.0.1:1', port },
+      known: only('boards.create', 'boards.delete', 'events.list', 'webhooks.create'),
+    });
+    server.close();
+
+    expect(problems).toEqual([]);
+    expect(lines[1]).toMatch(/^Webhooks are not checked: the receiver can't listen \(.*EADDRINUSE/);
     expect(await ownRows()).toEqual(NOTHING_LEFT);
   });
 
@@ -291,6 +355,35 @@ describe('npx deckhand contract', () => {
 
     expect(answer.status).toBe(404);
     expect(limited).toEqual([429, 429]);
+  });
+
+  it('waits for events as long as a 429 for the feed says, and does not call them late', async () => {
+    let isLimited = false;
+    const limitOnce = ({ headers }: ProxiedAnswer, { body: sent }: ProxiedRequest) => {
+      if (isLimited || !/"after":"(?!latest)/.test(sent)) return {};
+      isLimited = true;
+      const limited = { ...headers, 'x-error-reason': 'over_rate_limit', 'retry-after': '15' };
+      return { status: 429, headers: limited, body: '{"error":true,"message":"x"}' };
+    };
+
+    const { lines, problems } = await checkWith([rest('events.list', { status: 200, answer: limitOnce })], {
+      known: only('boards.create', 'boards.update', 'events.list'),
+    });
+
+    expect(problems).toEqual([]);
+    expect(lines).toContain('Waits 15 seconds, as the service asked (429).');
+  });
+
+  it('opens a stream that a proxy ended again, behind the last event', async () => {
+    const { problems } = await checkWith(
+      [
+        { path: STREAM, endsStream: true },
+        { path: '/trpc/events.follow', endsStream: true },
+      ],
+      { known: only('boards.create', 'boards.update', 'boards.delete', 'events.list'), streamSeconds: 30 },
+    );
+
+    expect(problems).toEqual([]);
   });
 
   it('does not wait for a stream that a proxy collects', async () => {
@@ -512,8 +605,8 @@ const FAULTS: Record<string, [planted: Planted | Planted[], problem: RegExp, cal
   ],
   'a stream whose events are held back': [
     rpc('events.follow', { holds: 'events' }),
-    /^RPC: an event does not arrive while the stream is open/,
-    /^RPC: an event$/,
+    /^RPC: stream: no event arrives within 3 seconds/,
+    /^RPC: stream: an event$/,
   ],
   'a missing surface for assistants': [
     { path: '/mcp', answer: (_, { body: sent }) => (sent.includes('tools/list') ? page(404)() : {}) },
@@ -612,6 +705,30 @@ describe('a gateway that loses X-Project-Id', () => {
       );
       expect(await countRows('boards')).toBe(before + created);
       expect(await ownRows()).toEqual(NOTHING_LEFT);
+    },
+  );
+
+  it.each(['*', `/api${findProcedure('webhooks.create')!.rest!.path}`])(
+    'of a call to %s: after a webhook in another project nothing is written, and the webhook is removed',
+    async (path) => {
+      const service = await givenService({ WEBHOOK_ALLOWED_HOSTS: '127.0.0.1:*' });
+      const counts = async () => [await countRows('boards'), await countRows('webhooks')];
+      const before = await counts();
+
+      const { report, problems } = await checkWith(
+        [{ path, loses: 'x-project-id' }],
+        { known: only('boards.create', 'events.list', 'webhooks.create', 'webhooks.delete') },
+        service.url,
+      );
+      await service.app.close();
+
+      expect(problems).toContainEqual(
+        expect.stringMatching(
+          /^REST: X-Project-Id does not arrive: the row was created in project \d+, not in \d+\. Nothing more was written\.$/,
+        ),
+      );
+      expect(report.left).toEqual([]);
+      expect(await counts()).toEqual(before);
     },
   );
 });

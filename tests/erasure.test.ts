@@ -8,7 +8,7 @@ import { ERASURE_SWEEP } from '../server/domain/account/erasure.ts';
 import { PERSONAL_DATA } from '../server/domain/account/personalData.ts';
 import { makeCaller, refusalOf } from './harness/caller.ts';
 import { errorOf } from './harness/client.ts';
-import { eventsOf } from './harness/events.ts';
+import { CARD_DATA, eventsOf } from './harness/events.ts';
 import { databaseUrl, testService, withOwnDatabase } from './harness/service.ts';
 import {
   givenCard,
@@ -295,7 +295,8 @@ it('a sweep a while later removes what calls that were under way have left', asy
   const { id } = users.viewer;
   await asSuperadmin.rpc.users.erase.mutate({ id });
   await rowsOf(
-    sql`insert into events (type, user_id, surface, request_id) values ('card.created', ${id}, 'rest', 'late')`,
+    sql`insert into events (type, user_id, surface, request_id, subject_id, data)
+      values ('card.created', ${id}, 'rest', 'late', 1, ${CARD_DATA})`,
   );
   await rowsOf(
     sql`insert into audit_entries (type, user_id, surface, address) values ('session.started', ${id}, 'rest', '203.0.113.9')`,

@@ -5,7 +5,7 @@ import { type EventRow, toCursor } from '../server/domain/event/feed.ts';
 import type { EventType } from '../shared/event.ts';
 import { makeCaller, type TestCaller } from './harness/caller.ts';
 import { errorOf } from './harness/client.ts';
-import { feedComplete } from './harness/events.ts';
+import { CARD_DATA, feedComplete } from './harness/events.ts';
 import { databaseUrl, givenDatabase, testService } from './harness/service.ts';
 import {
   givenCard,
@@ -80,7 +80,7 @@ describe('events.list', () => {
       surface: 'rpc',
       request_id: expect.any(String),
       subject_id: own[0],
-      data: { group_id: null },
+      data: { group_id: null, version: 1 },
     });
     expect(await readOn(asViewer, after)).toEqual(events);
     expect(subjects(await readOn(asOutsider, after))).toEqual(other);
@@ -119,17 +119,17 @@ describe('events.list', () => {
     const { asViewer, asMember, asOwner, asSuperadmin, users, project } = await givenWorld();
     const after = await latest(asSuperadmin);
     const values = [
-      ['key.created', users.member.id],
-      ['key.revoked', users.owner.id],
-      ['webhook.disabled', users.member.id],
-      ['invitation.created', users.viewer.id],
-      ['member.added', users.member.id],
+      ['key.created', 1, { user_id: users.member.id }],
+      ['key.revoked', 1, { user_id: users.owner.id }],
+      ['webhook.disabled', 1, { reason: 'gone' }],
+      ['invitation.created', 1, { role: 'viewer' }],
+      ['member.added', null, { user_id: users.member.id, role: 'member' }],
     ] as const;
-    for (const [type, user_id] of values)
+    for (const [type, subject, data] of values)
       await query(
         await testDb(),
         sql`insert into events (type, project_id, surface, subject_id, data)
-          values (${type}, ${project.id}, 'rest', 1, ${JSON.stringify({ user_id })}::jsonb)`,
+          values (${type}, ${project.id}, 'rest', ${subject}::int, ${JSON.stringify(data)}::jsonb)`,
       );
     await feedComplete();
     const { secret } = await givenKey(users.viewer, { scopes: ['events:read'], project_id: project.id });
@@ -227,8 +227,8 @@ describe('events.list', () => {
     const { asMember, asSuperadmin, project } = await givenWorld();
     const after = await latest(asMember);
     const insert = sql`
-      insert into events (type, project_id, surface, subject_id)
-      select 'card.created', ${project.id}, 'rest', n from generate_series(1, 5) n`;
+      insert into events (type, project_id, surface, subject_id, data)
+      select 'card.created', ${project.id}, 'rest', n, ${CARD_DATA} from generate_series(1, 5) n`;
     await query(await testDb(), insert);
     await asMember.rpc.cards.create.mutate({ title: 'Later' });
 
@@ -243,7 +243,7 @@ describe('events.list', () => {
   const givenUnwanted = async ({ id }: TestProject, count: number) =>
     query(
       await testDb(),
-      sql`insert into events (type, project_id, surface) select 'card.moved', ${id}, 'rest' from generate_series(1, ${count}::int)`,
+      sql`insert into events (type, project_id, surface, subject_id, data) select 'card.moved', ${id}, 'rest', 1, ${CARD_DATA} from generate_series(1, ${count}::int)`,
     );
 
   it('goes on behind unwanted events of several projects, on a page that is empty', async () => {
@@ -407,8 +407,8 @@ describe('a cursor', () => {
   it('of a page is valid for the next one, also if events are older than they are kept', async () => {
     const { asMember, project } = await givenWorld();
     const aged = (hours: number) => sql`
-      insert into events (type, project_id, surface, subject_id, created_at)
-      values ('card.created', ${project.id}, 'rest', ${hours}::int, now() - make_interval(hours => ${hours}::int))`;
+      insert into events (type, project_id, surface, subject_id, data, created_at)
+      values ('card.created', ${project.id}, 'rest', ${hours}::int, ${CARD_DATA}, now() - make_interval(hours => ${hours}::int))`;
     const days = 30 * 24;
     for (const hours of [days + 20, days + 13, days - 1, days - 2, days - 3]) await query(await testDb(), aged(hours));
     await feedComplete();
@@ -454,7 +454,7 @@ describe('a cursor', () => {
     const { db, close } = await givenDatabase();
     const written = Promise.withResolvers<void>();
     const end = Promise.withResolvers<void>();
-    const insert = sql`insert into events (type, project_id, surface, subject_id) values ('card.moved', ${id}, 'rest', 1)`;
+    const insert = sql`insert into events (type, project_id, surface, subject_id, data) values ('card.moved', ${id}, 'rest', 1, ${CARD_DATA})`;
     const ended = transact(db, async (db) => {
       await query(db, insert);
       written.resolve();

@@ -18,6 +18,7 @@ import { makeRateLimit, overLimit, type RateLimit } from '../server/limits/rateL
 import type { FairQueue } from '../server/runtime/fairQueue.ts';
 import { makeCaller } from './harness/caller.ts';
 import { eventSourceWith } from './harness/eventSource.ts';
+import { CARD_DATA } from './harness/events.ts';
 import { countStatements, givenService, type TestService } from './harness/service.ts';
 import { givenKey, givenMember, givenProject, givenToken, givenWorld, testDb, type World } from './harness/world.ts';
 
@@ -321,7 +322,7 @@ async function insertEvents({ project }: World, count: number, ids: number[] = [
   await query(
     await testDb(),
     sql`insert into events (type, project_id, surface, subject_id, data)
-      select 'card.created', ${project.id}, 'rest', n, ${JSON.stringify({ ids })}::jsonb from generate_series(1, ${count}::int) n`,
+      select 'card.moved', ${project.id}, 'rest', n, ${CARD_DATA} || ${JSON.stringify({ ids })}::jsonb from generate_series(1, ${count}::int) n`,
   );
 }
 
@@ -689,8 +690,8 @@ describe('client.events.follow', () => {
     const drained = service.app.drain(10_000);
     const missed = await query(
       await testDb(),
-      sql<{ subject_id: number }>`insert into events (type, project_id, surface, subject_id)
-        values ('tag.created', ${world.project.id}, 'rest', 4711) returning subject_id`,
+      sql<{ subject_id: number }>`insert into events (type, project_id, surface, subject_id, data)
+        values ('tag.created', ${world.project.id}, 'rest', 4711, '{"version": 1}') returning subject_id`,
     );
 
     expect((await next).value).toMatchObject(missed[0]!);

@@ -15,7 +15,7 @@ import { claimWebhooks } from '../server/domain/event/webhookClaim.ts';
 import { startWebhooks } from '../server/domain/event/webhookWork.ts';
 import { makeSecretBox } from '../server/security/secretBox.ts';
 import { toFailure } from '../shared/errors.ts';
-import { feedComplete } from './harness/events.ts';
+import { CARD_DATA, feedComplete } from './harness/events.ts';
 import { TEST_SECRET, testDatabase, withOwnDatabase } from './harness/service.ts';
 import { givenProject, givenUser, givenWebhook, givenWorld, insert, type TestProject } from './harness/world.ts';
 
@@ -30,8 +30,8 @@ const FAR = 5_000_000_000;
 async function givenForeign(project: TestProject, transaction = FAR): Promise<number> {
   await query(
     await db(),
-    sql`insert into events (transaction_id, type, project_id, surface, subject_id)
-      values (${String(transaction)}::xid8, 'card.created', ${project.id}, 'rest', 1)`,
+    sql`insert into events (transaction_id, type, project_id, surface, subject_id, data)
+      values (${String(transaction)}::xid8, 'card.created', ${project.id}, 'rest', 1, ${CARD_DATA})`,
   );
   return givenWebhook(project, { after_transaction: String(transaction - 1) });
 }
@@ -40,7 +40,7 @@ async function write({ id }: TestProject, subject: number): Promise<{ id: string
   const written = await query(
     await db(),
     sql<{ id: string; transaction: string }>`
-      insert into events (type, project_id, surface, subject_id) values ('card.moved', ${id}, 'rest', ${subject})
+      insert into events (type, project_id, surface, subject_id, data) values ('card.moved', ${id}, 'rest', ${subject}, ${CARD_DATA})
       returning id::text as id, transaction_id::text as transaction`,
   );
   return oneRow(written);

@@ -1,5 +1,6 @@
 import { initTRPC } from '@trpc/server';
 import fc from 'fast-check';
+import { pino } from 'pino';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { inputParser } from '../server/api/parser.ts';
@@ -9,6 +10,8 @@ import { type Given, inputFor, inputSchemaOf, invalidInput, NO_CURSOR, withGiven
 import { comparable as hideNew, type Outcome } from '../server/contract/outcome.ts';
 import { document } from '../server/contract/violations.ts';
 import { findCaller } from '../server/domain/access/caller.ts';
+import { countInMemory, openCounters } from '../server/limits/counters.ts';
+import { makeRateLimit } from '../server/limits/rateLimit.ts';
 import { changed, validValue, wrongChange } from './harness/arbitrary.ts';
 import { makeCaller } from './harness/caller.ts';
 import { type Contents, emptyDatabase, readContents, restoreContents } from './harness/contents.ts';
@@ -95,7 +98,11 @@ let failingWorld: World;
 describe('errors', () => {
   beforeAll(async () => {
     await emptyDatabase();
-    limitedWorld = await givenWorld(await givenService({ RATE_LIMIT_PER_MINUTE: '1' }));
+    // A minute would end between two calls of some procedure.
+    const counters = await openCounters(undefined, pino({ level: 'silent' }), (name, points) =>
+      countInMemory(name, points, 3600),
+    );
+    limitedWorld = await givenWorld(await givenService({}, { rateLimit: makeRateLimit(counters, 1) }));
     failingWorld = await givenWorld(await givenFailingService());
   });
 

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
 import { emptyDatabase } from './harness/contents.ts';
-import { eventsOf, feedComplete } from './harness/events.ts';
+import { CARD_DATA, eventsOf, feedComplete } from './harness/events.ts';
 import { givenService, withOwnService } from './harness/service.ts';
 import { givenWebhook, givenWorld, stored, type TestProject, testDb } from './harness/world.ts';
 
@@ -19,7 +19,7 @@ async function givenEvents({ id }: TestProject, count: number, type = 'card.crea
   const added = await query(
     await testDb(),
     sql<{ id: string }>`
-      insert into events (type, project_id, surface) select ${type}, ${id}, 'rest' from generate_series(1, ${count}) returning id::text as id`,
+      insert into events (type, project_id, surface, subject_id, data) select ${type}, ${id}, 'rest', 1, ${CARD_DATA} from generate_series(1, ${count}) returning id::text as id`,
   );
   await feedComplete();
   return added.map(({ id }) => id);

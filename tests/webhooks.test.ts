@@ -14,6 +14,7 @@ import type { FindAddresses } from '../server/security/hostAddresses.ts';
 import { makeOutgoing, type Outgoing } from '../server/security/outgoing.ts';
 import { isPublicAddress } from '../server/security/publicAddress.ts';
 import { makeSecretBox } from '../server/security/secretBox.ts';
+import { checkMessage } from './harness/checkAnswers.ts';
 import { emptyDatabase } from './harness/contents.ts';
 import { feedComplete } from './harness/events.ts';
 import { pagesOf } from './harness/pages.ts';
@@ -42,6 +43,7 @@ beforeAll(async () => {
     for await (const chunk of request) body += chunk;
     const path = request.url ?? '';
     received.push({ path, headers: request.headers, body });
+    await checkMessage(body);
     const status = answers[path] ?? Number(path.slice(1, 4));
     // A receiver that never answers.
     if (status === 0) return;

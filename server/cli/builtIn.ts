@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { STATES } from '../../client/testing/sandbox/states.ts';
 import { EventFollow } from '../../shared/event.ts';
 import { REQUIRED_UNLESS } from '../../shared/fields.ts';
 import { Authenticate } from '../../shared/user.ts';
@@ -82,6 +83,25 @@ export const BUILT_IN: Record<string, BuiltIn> = {
     example: () => ({ fields: { types: ['card.created', 'card.moved'] }, email: 'member@demo.test' }),
     run: async (given) => (await import('./eventFollow.ts')).followEvents(given),
   },
+  sandbox: {
+    does: 'Start a service for tests in any language, with states, a clock to set and faults on demand.',
+    explains:
+      'Runs the whole service on a database in memory until Ctrl-C, and forgets everything then. Its keys and passwords are public: it is not for production. Other programs set its state, clock and faults over HTTP: see docs/sandbox.md.',
+    input: z.object({
+      state: z
+        .enum(Object.keys(STATES))
+        .optional()
+        .meta({ description: 'The state to begin with; demo if not given.' }),
+      port: z.int().optional().meta({ description: 'The port; 3100 if not given, 0 for a free one.' }),
+      host: z.string().optional().meta({
+        description: 'The address to listen on; 127.0.0.1 if not given, which only this machine reaches.',
+      }),
+      receivers: z.array(z.string()).optional().meta({
+        description: 'Hosts that webhooks may call, as in app:8080 or app:*. On a loopback host, also this machine.',
+      }),
+    }),
+    run: async (given) => (await import('./sandbox.ts')).runSandbox(given),
+  },
   contract: {
     does: 'Check a deployed service against the document of this version.',
     explains:
@@ -94,6 +114,13 @@ export const BUILT_IN: Record<string, BuiltIn> = {
       write: z.boolean().optional().meta({
         description:
           'Also create, change and delete rows of its own, in a project of its own if the key may create one. They are removed at the end.',
+      }),
+      receiver: z.string().optional().meta({
+        description:
+          'With --write: the address at which the service reaches this command with webhooks. This machine, for a service on it, if not given; otherwise webhooks are not checked.',
+      }),
+      receiver_port: z.int().min(1).max(65_535).optional().meta({
+        description: 'The port at which this command listens for them; that of --receiver if not given.',
       }),
       junit: z.string().optional().meta({ description: 'Write the results to this file as JUnit XML, too.' }),
     }),

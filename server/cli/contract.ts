@@ -9,11 +9,11 @@ import { misuse } from './misuse.ts';
 import { credentialFor } from './onService.ts';
 import { chosenUrl } from './url.ts';
 
-type Options = { key?: string; write?: boolean; junit?: string };
+type Options = { key?: string; write?: boolean; receiver?: string; receiver_port?: number; junit?: string };
 
 /** Checks a service. Ctrl-C ends the checks, and what they created is removed first. */
 export async function contract({ input, chosen, environment, terminal }: Given): Promise<Outcome> {
-  const { key, write = false, junit } = input as Options;
+  const { key, write = false, junit, ...webhooks } = input as Options;
   const url = chosenUrl({ chosen, environment });
   if (url === undefined) throw misuse('--url is missing.');
   const token = key ?? (await storedToken(url, environment));
@@ -28,6 +28,7 @@ export async function contract({ input, chosen, environment, terminal }: Given):
       { url, token, projectId: chosen.project },
       {
         isWriting: write,
+        ...receiverOf(webhooks),
         signal: interruption.signal,
         onProgress: terminal.update,
         announce: (line) => {
@@ -47,6 +48,15 @@ export async function contract({ input, chosen, environment, terminal }: Given):
     endInterrupts();
     terminal.update('');
   }
+}
+
+/** Behind a tunnel, this process listens at another port than its address has. */
+function receiverOf({ receiver: url, receiver_port: port }: Options) {
+  if (url === undefined && port !== undefined) throw misuse('--receiver-port needs --receiver.');
+  if (url === undefined) return {};
+  if (!/^https?:/.test(url) || !URL.canParse(url)) throw misuse(`--receiver ${url} is not a URL.`);
+  const { port: named, protocol } = new URL(url);
+  return { receiver: { url, port: port ?? (Number(named) || (protocol === 'https:' ? 443 : 80)) } };
 }
 
 /** Without a key or login, the service can't be checked: the exit code is 2, as for a wrong key. */

@@ -3,6 +3,7 @@ import { responsesOf } from '../api/openapi/document.ts';
 import type { Schema } from '../api/openapi/example.ts';
 import { restProcedures } from '../api/procedures.ts';
 import { documentedReasons } from './documentedReasons.ts';
+import { pageViolations } from './event.ts';
 import { foreignReason } from './rpcAnswer.ts';
 import { document, documentedHeaders, violations } from './violations.ts';
 
@@ -13,14 +14,17 @@ export type Judgement = { headers: string[]; body: string[] };
 
 /** How a REST answer differs from the document. */
 export function undocumented(sent: SentAnswer): string[] {
-  const { headers, body } = judgedByDocument(sent);
+  const { headers, body } = judgedByDocument(sent, { isNew: true });
   return [...headers, ...body];
 }
 
-/** How a REST answer differs from the document, with its headers apart. Behind a proxy it may have other headers, too. */
+/**
+ * How a REST answer differs from the document, with its headers apart. Behind a proxy it may have other headers, too, and older
+ * events.
+ */
 export function judgedByDocument(
   { method, path, response, text }: SentAnswer,
-  { allowsOtherHeaders = false } = {},
+  { allowsOtherHeaders = false, isNew = false } = {},
 ): Judgement {
   // The preflight request of a browser is not documented.
   if (method === 'OPTIONS' && response.status === 204) return { headers: [], body: [] };
@@ -33,7 +37,10 @@ export function judgedByDocument(
   const reason = reasonViolations(method, path, response);
   if (method === 'HEAD')
     return { headers, body: [...reason, ...(text === '' ? [] : ['The answer to HEAD has a body.'])] };
-  const content = judgedAsJson(response.headers, text, (value) => violations(documented.schema, value));
+  const content = judgedAsJson(response.headers, text, (value) => [
+    ...violations(documented.schema, value),
+    ...(path === LISTED ? pageViolations((value as { data?: unknown } | null)?.data, { isNew }) : []),
+  ]);
   return { headers: [...headers, ...content.headers], body: [...reason, ...content.body] };
 }
 

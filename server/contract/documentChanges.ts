@@ -110,12 +110,18 @@ const certainty = ({ required }: Header) => (required === undefined ? 1 : requir
 /** What webhooks send: a receiver depends on it as a caller does on an answer. */
 function webhookChanges(one: OpenApiDocument, other: OpenApiDocument, words: Words): string[] {
   const sentBy = ({ webhooks = {} }: OpenApiDocument) => webhooks as Record<string, { post?: Operation }>;
+  const headersSent = ({ post }: { post?: Operation }) => (post?.parameters ?? []) as (Header & { name: string })[];
   const bodySchema = (webhook: { post?: Operation }) => schemaIn(webhook.post?.requestBody?.content);
   const known = sentBy(other);
   const changes = Object.entries(sentBy(one)).map(([type, before]) => {
     const after = known[type];
     if (!after) return { type, lines: [` ${words.gone}`] };
-    return { type, lines: answeredChanges(bodySchema(before), bodySchema(after), '', words) };
+    const headers = headersSent(before).flatMap((header) => {
+      const kept = headersSent(after).find(({ name }) => name === header.name);
+      const place = ` header ${header.name}`;
+      return kept ? oneHeaderChanges(header, kept, place, words) : say(place, words.gone);
+    });
+    return { type, lines: [...headers, ...answeredChanges(bodySchema(before), bodySchema(after), '', words)] };
   });
   // Events share a model: a change of it is one line.
   const counts = Map.groupBy(

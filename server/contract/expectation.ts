@@ -20,8 +20,15 @@ export type Run = {
   denied: Map<string, string>;
   /** The operations of which both surfaces showed a success. */
   succeeded: Set<string>;
+  signal: AbortSignal | undefined;
   announce: (line: string) => void;
+  /** The end of the last wait for a 429; 0 if there was none. */
+  limitedUntil: () => number;
+  /** Where the service reaches this process with webhooks, and the port to listen at. */
+  receiver: Receiver | undefined;
 };
+
+export type Receiver = { url: string; port: number };
 
 /** The reasons for which a caller has no access to an operation at all, whatever the input. */
 const NO_ACCESS = new Set([

@@ -50,7 +50,7 @@ export function judge({ method = 'POST', path }: Sent, answer: Answer): Judgemen
 function judgedByModels(path: string, { status, headers, text }: Answer): Judgement {
   // The reason and the version of a row are in the body.
   const { 'X-Error-Reason': _, ETag: __, ...documented } = commonHeaders(status);
-  const content = judgedAsJson(headers, text, () => rpcViolations(path, text, status));
+  const content = judgedAsJson(headers, text, () => rpcViolations(path, text, { status }));
   return { headers: [...headerViolations(headers, documented), ...content.headers], body: content.body };
 }
 
@@ -65,9 +65,12 @@ function isOfProxy({ status, headers, text }: Answer): boolean {
 const SHARED_HEADERS = { ...securityHeaders(), 'cache-control': 'no-store' };
 
 function sharedProblems(headers: Headers): string[] {
-  return Object.entries(SHARED_HEADERS).flatMap(([name, value]) => {
+  const wrong = Object.entries(SHARED_HEADERS).flatMap(([name, value]) => {
     const sent = headers.get(name);
     if (sent === value) return [];
     return [sent === null ? `The header ${name} is missing.` : `The header ${name} is ${sent}, not ${value}.`];
   });
+  // Proxies that compress make it so.
+  const isWeak = headers.get('etag')?.startsWith('W/');
+  return isWeak ? [...wrong, 'The header ETag is weak: in If-Match, it never matches.'] : wrong;
 }

@@ -137,7 +137,9 @@ const fieldReasons: FurtherReasons = (narrow, wide, place, words, within) => {
   const { properties: known = {}, required = [] } = wide;
   const lacking = Object.keys(known).flatMap((field) => {
     const isUncertain = required.includes(field) && !certain.includes(field);
-    const absent = field in fields ? undefined : words.absent;
+    // With additional properties allowed, an optional field may be dropped: readers can't rely on it.
+    const isPromised = required.includes(field) || !wide.additionalProperties;
+    const absent = field in fields || !isPromised ? undefined : words.absent;
     return say(`${place}.${field}`, absent ?? (isUncertain ? words.uncertain : undefined));
   });
   const present = Object.entries(fields).flatMap(([field, schema]) => {
@@ -152,10 +154,12 @@ const fieldReasons: FurtherReasons = (narrow, wide, place, words, within) => {
 const partReasons: FurtherReasons = (narrow, wide, place, words, within) =>
   PARTS.flatMap(([name, mark]) => {
     const [part, whole] = [narrow[name], wide[name]] as (Schema | false | undefined)[];
-    if (whole === undefined || part === false) return [];
+    if (whole === undefined || part === false || allowsAnything(whole)) return [];
     if (!part || !whole) return say(`${place}${mark}`, words.outside('anything'));
     return narrowings(part, whole, `${place}${mark}`, words, within);
   });
+
+const allowsAnything = (schema: Schema | false) => schema !== false && Object.keys(schema).length === 0;
 
 const PARTS = [
   ['items', '[]'],

@@ -13,8 +13,8 @@ export type Place = {
   isOwn: boolean;
   /** Set when a row was created in another project: the header that chooses the project was lost on the way. */
   isForeign: boolean;
-  /** Keeps a created row in mind, and its project, to remove it at the end. */
-  remember: (procedure: string, id: number, projectId?: number | null) => void;
+  /** Keeps a created row in mind, to remove it at the end. Says if its project is another one. */
+  remember: (procedure: string, id: number, projectId?: number | null) => string[];
   /** Removes all rows, also those that a failure left. */
   close: () => Promise<void>;
   /** What could not be removed. */
@@ -47,7 +47,7 @@ export async function openPlace(run: Run): Promise<Place | undefined> {
     if (status !== 404 && (status === undefined || status >= 400))
       left.push(`${procedure} ${id} (${status ?? problems[0]})`);
   };
-  return {
+  const place: Place = {
     projectId,
     rows: own ? { project_id: own.id } : {},
     isOwn: own !== undefined,
@@ -55,6 +55,11 @@ export async function openPlace(run: Run): Promise<Place | undefined> {
     remember: (procedure, id, foundIn) => {
       const headers = headersFor(foundIn ?? projectId);
       if (procedure in REMOVED_BY) created.push({ procedure: REMOVED_BY[procedure]!, id, headers });
+      if (!projectId || !foundIn || foundIn === projectId) return [];
+      place.isForeign = true;
+      return [
+        `X-Project-Id does not arrive: the row was created in project ${foundIn}, not in ${projectId}. Nothing more was written.`,
+      ];
     },
     close: async () => {
       for (const { procedure, id, headers } of created.reverse()) await remove(procedure, id, headers);
@@ -62,6 +67,7 @@ export async function openPlace(run: Run): Promise<Place | undefined> {
     },
     left,
   };
+  return place;
 }
 
 /** Groups, cards and comments are deleted with their board. */
@@ -69,6 +75,7 @@ const REMOVED_BY: Record<string, string> = {
   'boards.create': 'boards.delete',
   'tags.create': 'tags.delete',
   'cards.create': 'cards.delete',
+  'webhooks.create': 'webhooks.delete',
   'masterBoards.create': 'masterBoards.delete',
   'masterCards.create': 'masterCards.delete',
 };

@@ -4,31 +4,36 @@ import { z } from 'zod';
 import { REASONS, type Reason } from '../../shared/reasons.ts';
 import { findProcedure, type Procedure } from '../api/procedures.ts';
 import { reasonsOf } from '../api/reasons.ts';
+import { pageViolations } from './event.ts';
+
+/** The status is compared if it is given. New events have all fields. */
+type Expected = { status?: number; isNew?: boolean };
 
 type Sent = { result?: { data: SuperJSONResult }; error?: SuperJSONResult };
 
 /**
  * How an RPC answer differs from what it should be: a result that lacks a field of its model, or has another one or another
- * type, an error without the fields that clients read, or with more of them. The status is compared if it is given.
+ * type, an error without the fields that clients read, or with more of them.
  */
-export function rpcViolations(path: string, text: string, status?: number): string[] {
+export function rpcViolations(path: string, text: string, { status, isNew = false }: Expected = {}): string[] {
   if (text === '') return [];
   const parsed = parsedText(text);
   if (parsed === undefined) return ['The body is not JSON.'];
-  const answers = [parsed].flat();
   const isSingle = !Array.isArray(parsed);
   return path
     .replaceAll('%2C', ',')
     .split(',')
     .flatMap((name, index) => {
-      const { result, error } = answers[index] ?? {};
+      // A batch that is refused as a whole has one error.
+      const { result, error } = (isSingle ? parsed : parsed[index]) ?? {};
       const procedure = findProcedure(name);
       if (error) return errorDifferences(superjson.deserialize(error), procedure, isSingle ? status : undefined);
       if (status !== undefined && !result) return [`${name}: there is neither a result nor an error.`];
       if (!procedure || !result) return [];
       const wrongStatus =
         isSingle && status !== undefined && status !== 200 ? ['A result must have the status 200.'] : [];
-      return [...wrongStatus, ...differences(name, procedure.output, superjson.deserialize(result.data))];
+      const events = name === 'events.list' ? pageViolations(result.data.json, { isNew }) : [];
+      return [...wrongStatus, ...events, ...differences(name, procedure.output, superjson.deserialize(result.data))];
     });
 }
 

@@ -1,6 +1,6 @@
 import { type RestProcedure, restProcedures } from '../api/procedures.ts';
 import { counted } from '../runtime/count.ts';
-import type { Run } from './expectation.ts';
+import type { Receiver, Run } from './expectation.ts';
 import { checkGateway, makeRequestIds } from './gateway.ts';
 import { allOf, judge } from './judge.ts';
 import { checkLimits } from './limits.ts';
@@ -19,6 +19,7 @@ export type Options = {
   signal?: AbortSignal;
   /** How long the first bytes of a stream may take, and an event. */
   streamSeconds?: number;
+  receiver?: Receiver;
   onProgress?: (line: string) => void;
   /** For lines that stay: where rows are created. */
   announce?: (line: string) => void;
@@ -34,16 +35,17 @@ export async function checkContract(target: Target, options: Options = {}): Prom
     known = restProcedures,
     signal,
     streamSeconds = 10,
+    receiver,
     onProgress = () => undefined,
     announce = () => undefined,
   } = options;
   const cases: Case[] = [];
   let requests = 0;
-  let waitsUntil = 0;
+  let limitedUntil = 0;
   const onLimited = (sent: Sent, answer: Answer, seconds: number) => {
     // Several requests wait at once: one line is enough.
-    if (Date.now() >= waitsUntil) announce(`Waits ${counted(seconds, 'second')}, as the service asked (429).`);
-    waitsUntil = Math.max(waitsUntil, Date.now() + seconds * 1000);
+    if (Date.now() >= limitedUntil) announce(`Waits ${counted(seconds, 'second')}, as the service asked (429).`);
+    limitedUntil = Math.max(limitedUntil, Date.now() + seconds * 1000);
     const problems = allOf(judge(sent, answer));
     cases.push({ check: 'too many calls', call: sent.path, problems: problems.map((problem) => `429: ${problem}`) });
   };
@@ -74,7 +76,10 @@ export async function checkContract(target: Target, options: Options = {}): Prom
     procedures: [],
     denied: new Map(),
     succeeded: new Set(),
+    signal,
     announce,
+    limitedUntil: () => limitedUntil,
+    receiver,
   };
 
   const version = await mustBeCheckable(run);

@@ -54,7 +54,7 @@ export function senderTo({ url, token, projectId }: Target, { signal, onLimited 
 }
 
 const LONGEST_CALL_SECONDS = 30;
-const LONGEST_PAUSE_SECONDS = 90;
+export const LONGEST_PAUSE_SECONDS = 90;
 const MOST_ATTEMPTS = 6;
 
 /** A stream has no end: only its begin is read. */

@@ -3,6 +3,7 @@ import type { RestProcedure } from '../api/procedures.ts';
 import { type Call, type Checked, callOn } from './exchange.ts';
 import type { Given } from './input.ts';
 import type { Surface } from './judge.ts';
+import type { OwnCall } from './ownEvents.ts';
 import type { Place } from './ownPlace.ts';
 import type { Send } from './sender.ts';
 import type { Rows, Step } from './writeSteps.ts';
@@ -23,10 +24,17 @@ export function inputOf({ input }: Step, rows: Rows): Given | undefined {
 }
 
 /** Sends a step, and its repeat: its answer, its row and its texts must be right. */
-export async function callStep(stepCall: StepCall, send: Send, place: Place): Promise<Checked> {
+export async function callStep(
+  stepCall: StepCall,
+  send: Send,
+  place: Place,
+  note: (call: OwnCall) => void,
+): Promise<Checked> {
   const { surface, procedure, step, input, rows } = stepCall;
   const call: Call = { procedure, input, headers: { 'idempotency-key': randomUUID() } };
-  const first = await callOn(surface, send, call);
+  const requestId = randomUUID();
+  const first = await callOn(surface, send, { ...call, headers: { ...call.headers, 'x-request-id': requestId } });
+  if (first.read?.data !== undefined) note(asOwnCall(step.call, requestId, first));
   const foreign = rememberRow(first, stepCall, rows, place);
   const problems = [...first.problems, ...unexpected(surface, first, step), ...foreign];
   if (place.isForeign || !procedure.isKeyed || first.outcome?.data === undefined) return { ...first, problems };
@@ -36,18 +44,27 @@ export async function callStep(stepCall: StepCall, send: Send, place: Place): Pr
   return { ...first, problems: [...problems, ...damaged, ...repeatProblems(surface, first, again)] };
 }
 
+/** What its event has to say. A gateway may give the request another id, which the answer then has. */
+function asOwnCall(name: string, requestId: string, { answer, read }: Checked): OwnCall {
+  const tag = answer?.headers.get('etag') ?? /"version":("\d+-)/.exec(answer?.text ?? '')?.[1];
+  const version = /^(?:W\/)?"(\d+)-/.exec(tag ?? '')?.[1];
+  return {
+    name,
+    requestId: answer?.headers.get('x-request-id') ?? requestId,
+    isIdUncertain: !answer?.headers.has('x-request-id'),
+    answeredAt: Date.now(),
+    id: rowOf(read?.data)?.id as number | undefined,
+    version: version === undefined ? undefined : Number(version),
+  };
+}
+
 /** Remembers the created row, even if the answer is not as documented: the row has to be removed at the end. */
 function rememberRow({ read }: Checked, { surface, step }: StepCall, rows: Rows, place: Place): string[] {
   const row = step.creates === undefined ? undefined : rowOf(read?.data);
   if (typeof row?.id !== 'number') return [];
-  const projectId = row.project_id as number | null | undefined;
   rows[step.creates!] = row.id;
-  place.remember(step.call, row.id, projectId);
-  if (!place.projectId || !projectId || projectId === place.projectId) return [];
-  place.isForeign = true;
-  return [
-    `${surface}: X-Project-Id does not arrive: the row was created in project ${projectId}, not in ${place.projectId}. Nothing more was written.`,
-  ];
+  const foreign = place.remember(step.call, row.id, row.project_id as number | null | undefined);
+  return foreign.map((problem) => `${surface}: ${problem}`);
 }
 
 /** The row in an answer: `{ board: { … } }`, or the first of `{ results: [{ card: { … } }] }`. */

@@ -1,3 +1,4 @@
+import { type Followed, followEvents } from './eventWays.ts';
 import { type Checked, differences } from './exchange.ts';
 import type { Run } from './expectation.ts';
 import { isId } from './input.ts';
@@ -6,7 +7,6 @@ import { comparable, type Outcome } from './outcome.ts';
 import { openPlace, type Place } from './ownPlace.ts';
 import type { Send } from './sender.ts';
 import { callStep, callWithOldVersion, inputOf, type StepCall } from './stepCall.ts';
-import { followEvents } from './streams.ts';
 import { BOARD_STEPS, OWN, PROJECT_STEPS, type Rows, type Step, TEMPLATE_STEPS } from './writeSteps.ts';
 
 /**
@@ -21,10 +21,11 @@ export async function checkWrites(run: Run): Promise<string[]> {
     ]);
     return [];
   }
-  const events = followEvents(run, place);
+  const events = followEvents(run, place, senderIn(run, place));
   try {
-    await runSteps(run, place, [...BOARD_STEPS, ...(place.isOwn ? PROJECT_STEPS : [])]);
-    if (!place.isForeign && !run.denied.has('masterBoards.create')) await runSteps(run, place, TEMPLATE_STEPS);
+    await events.begin();
+    await runSteps(run, place, events, [...BOARD_STEPS, ...(place.isOwn ? PROJECT_STEPS : [])]);
+    if (!run.denied.has('masterBoards.create')) await runSteps(run, place, events, TEMPLATE_STEPS);
     await events.check();
   } catch (error) {
     await remove(run, place);
@@ -43,10 +44,11 @@ async function remove(run: Run, place: Place): Promise<void> {
   await place.close();
 }
 
-async function runSteps(run: Run, place: Place, steps: Step[]): Promise<void> {
+async function runSteps(run: Run, place: Place, events: Followed, steps: Step[]): Promise<void> {
   const rows: Record<Surface, Rows> = { REST: { ...place.rows }, RPC: { ...place.rows } };
   const send = senderIn(run, place);
   for (const step of steps) {
+    if (place.isForeign) return;
     const procedure = run.procedures.find(({ name }) => name === step.call && !run.denied.has(name));
     const calls = SURFACES.flatMap((surface): StepCall[] => {
       const input = inputOf(step, rows[surface]);
@@ -56,7 +58,9 @@ async function runSteps(run: Run, place: Place, steps: Step[]): Promise<void> {
     if (calls.length < SURFACES.length) continue;
     const isConditional = procedure!.isConditional && !step.fails;
     const isChanged = isConditional && (await isChangedWithOldVersion(run, calls, send));
-    const problems = () => stepProblems(run, place, calls, send);
+    // After a change that should have been refused, the step changes nothing, and has no event.
+    const note = isChanged ? () => undefined : events.note;
+    const problems = () => stepProblems(run, place, note, calls, send);
     // After a wrong deletion, one of the two rows is gone. The other one has to be, too, for the steps that follow.
     if (isChanged && step.call.endsWith('.delete')) await problems();
     else
@@ -65,14 +69,19 @@ async function runSteps(run: Run, place: Place, steps: Step[]): Promise<void> {
         [step.call, step.title].filter(Boolean).join(' '),
         problems,
       );
-    if (place.isForeign) return;
   }
 }
 
-async function stepProblems(run: Run, place: Place, calls: StepCall[], send: Send): Promise<string[]> {
+async function stepProblems(
+  run: Run,
+  place: Place,
+  note: Followed['note'],
+  calls: StepCall[],
+  send: Send,
+): Promise<string[]> {
   const checked: Checked[] = [];
   for (const call of calls) {
-    checked.push(await callStep(call, send, place));
+    checked.push(await callStep(call, send, place, note));
     if (place.isForeign) break;
   }
   const problems = checked.flatMap((answer) => answer.problems);

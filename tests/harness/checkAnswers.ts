@@ -1,18 +1,39 @@
-/** Runs before every suite: each answer to a test is checked, REST against the document and RPC against the models. */
+import { afterEach } from 'vitest';
+import type { SentEvent } from '../../server/contract/event.ts';
+
+/**
+ * Runs before every suite: each answer to a test is checked, REST against the document and RPC against the models, and each event
+ * of a stream.
+ */
 const unchecked = globalThis.fetch as typeof fetch & { unchecked?: typeof fetch };
 if (!unchecked.unchecked) globalThis.fetch = Object.assign(checkedFetch, { unchecked });
 
 /** For suites with wrong answers on purpose. */
 export const uncheckedFetch = () => (globalThis.fetch as typeof unchecked).unchecked ?? globalThis.fetch;
 
+/** Found in streams and messages; reported after the test. Suites of a worker share one `fetch`, and so this list. */
+const shared = globalThis as typeof globalThis & { wrongEvents?: string[] };
+shared.wrongEvents ??= [];
+const { wrongEvents } = shared;
+afterEach(() => {
+  const found = wrongEvents.splice(0);
+  if (found.length > 0) throw new Error(`Events are not as documented:\n${found.join('\n')}`);
+});
+
+/** Checks the message of a webhook, which a test has received. */
+export async function checkMessage(text: string): Promise<void> {
+  const { messageViolations } = await import('../../server/contract/event.ts');
+  wrongEvents.push(...messageViolations(JSON.parse(text), { isNew: true }));
+}
+
 async function checkedFetch(...parts: Parameters<typeof fetch>): Promise<Response> {
   const { method, url } = parts[0] instanceof Request ? parts[0] : new Request(parts[0], { method: parts[1]?.method });
   const { pathname } = new URL(url);
   const response = await unchecked(...parts);
   const [, surface, path] = /^\/(api|trpc)(?:\/(.*))?$/.exec(pathname) ?? [];
-  // A stream is read as it arrives.
   const type = response.headers.get('content-type') ?? '';
-  if (surface === undefined || ['application/jsonl', 'text/event-stream'].includes(type)) return response;
+  if (surface !== undefined && type.startsWith('text/event-stream')) return checkedStream(response);
+  if (surface === undefined || type === 'application/jsonl') return response;
 
   const text = await response.text();
   // Loaded when needed, since many suites call only one of them, or none.
@@ -24,8 +45,32 @@ async function checkedFetch(...parts: Parameters<typeof fetch>): Promise<Respons
           response,
           text,
         })
-      : (await import('../../server/contract/rpcAnswer.ts')).rpcViolations(path ?? '', text);
+      : (await import('../../server/contract/rpcAnswer.ts')).rpcViolations(path ?? '', text, { isNew: true });
   if (found.length > 0)
     throw new Error(`${method} ${pathname} ${response.status} is not as documented:\n${found.join('\n')}`);
   return new Response(text || null, response);
+}
+
+/** The same stream, read as it arrives: each event over REST, and each one in superjson over RPC. */
+async function checkedStream(response: Response): Promise<Response> {
+  const { eventViolations } = await import('../../server/contract/event.ts');
+  const decoder = new TextDecoder();
+  let text = '';
+  const check = (line: string) => {
+    if (!line.startsWith('data: {')) return;
+    const sent = JSON.parse(line.slice('data: '.length)) as SentEvent & { json?: SentEvent };
+    const event = sent.json ?? sent;
+    if (event.created_at !== undefined) wrongEvents.push(...eventViolations(event, { isNew: true }));
+  };
+  const body = response.body?.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        controller.enqueue(chunk);
+        const lines = (text + decoder.decode(chunk, { stream: true })).split('\n');
+        text = lines.pop() ?? '';
+        lines.forEach(check);
+      },
+    }),
+  );
+  return new Response(body, response);
 }

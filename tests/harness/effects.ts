@@ -33,7 +33,7 @@ const WITHOUT_EVENTS: Record<string, string> = {
 /** Columns that tell nothing to callers, or change with every write. */
 const INTERNAL = new Set(
   (
-    'updated_at brought base_id base_values last_used_at password_hash code_failures code_failed_at last_code_step is_clearing ' +
+    'updated_at version brought base_id base_values last_used_at password_hash code_failures code_failed_at last_code_step is_clearing ' +
     'leased_until next_attempt_at deliveries template_group_id deletion_id'
   )
     .split(' ')

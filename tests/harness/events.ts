@@ -5,6 +5,9 @@ import { query } from '../../server/database/query.ts';
 import type { EventRow } from '../../server/domain/event/feed.ts';
 import { testDb } from './world.ts';
 
+/** The data of an event `card.created` or `card.moved` that a test inserts. */
+export const CARD_DATA = sql`'{"group_id": null, "version": 1}'::jsonb`;
+
 /** The events that some work writes, in order. Nothing else writes meanwhile. */
 export async function eventsOf(work: () => Promise<unknown>): Promise<EventRow[]> {
   return rowsWrittenBy('events', work);

@@ -21,6 +21,8 @@ export type Fault = {
   answer?: (answer: ProxiedAnswer, sent: ProxiedRequest) => Partial<ProxiedAnswer>;
   /** Never sends the answer, or only the headers of a stream, or of a stream only the first piece. */
   holds?: 'answer' | 'body' | 'events';
+  /** Ends a stream after its second piece, as a limit for the length of an answer does. */
+  endsStream?: boolean;
 };
 
 /** A proxy in front of a service that plants faults. */
@@ -52,9 +54,12 @@ export async function givenFaultyProxy(serviceUrl: string, faults: Fault[]) {
     response.writeHead(answer.status, others as Record<string, string>);
     if (!isStream) return void response.end(answer.body);
     response.flushHeaders();
+    const isEnded = own.some(({ endsStream }) => endsStream);
     let pieces = 0;
     source.on('data', (piece) => {
-      if (!held || (held === 'events' && ++pieces === 1)) response.write(piece);
+      pieces++;
+      if (!held || (held === 'events' && pieces === 1)) response.write(piece);
+      if (isEnded && pieces === 2) abort();
     });
     source.once('close', () => response.end());
   });

@@ -1,4 +1,13 @@
+import { afterAll } from 'vitest';
+import { checkWritten } from './checkEvents.ts';
 import { testDatabase } from './service.ts';
 
 /** Before the first suite of a worker: opening the database counts for no test's time limit. */
-await testDatabase();
+const { db } = await testDatabase();
+
+/** The suites of a worker share a database. */
+const shared = globalThis as typeof globalThis & { lastChecked?: string };
+
+afterAll(async () => {
+  shared.lastChecked = await checkWritten(db, shared.lastChecked);
+});

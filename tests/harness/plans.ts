@@ -115,7 +115,7 @@ export async function givenHistory(db: Db, { project }: World): Promise<{ card_i
   await query(
     db,
     sql`insert into events (type, project_id, surface, subject_id, data)
-      select 'comment.created', ${project.id}, 'rest', 1, jsonb_build_object('card_id', ${card_id}::int + n / 100)
+      select 'comment.created', ${project.id}, 'rest', 1, jsonb_build_object('card_id', ${card_id}::int + n / 100, 'parent_comment_id', null, 'version', 1)
       from generate_series(90, 1000) n`,
   );
   return { card_id };

@@ -11,6 +11,7 @@ import { IN_MEMORY } from '../../server/database/embedded/location.ts';
 import { migrate } from '../../server/database/migrate.ts';
 import { readSettings, type Settings } from '../../server/runtime/env.ts';
 import { makeTokens } from '../../server/security/tokens.ts';
+import { checkWritten } from './checkEvents.ts';
 import { migratedArchive } from './process.ts';
 import { createDatabase } from './server.ts';
 
@@ -54,8 +55,9 @@ export function withOwnDatabase(): void {
     await opened;
   });
   afterAll(async () => {
-    await (await testDatabase()).close();
+    const own = await testDatabase();
     opened = before;
+    await checkWritten(own.db).finally(own.close);
   });
   // Below that: what is set up last is ended first.
   withOwnService();

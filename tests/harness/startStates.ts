@@ -163,7 +163,15 @@ const invitation = inPlatform(({ project }) => givenInvitation(project, { email:
 const webhook = inPlatform((place) => givenWebhook(place.project));
 /** An event of the project, as text. */
 const event = async ({ project }: Place) =>
-  String(await insert('events', { type: 'card.created', project_id: project.id, surface: 'rest' }));
+  String(
+    await insert('events', {
+      type: 'card.created',
+      project_id: project.id,
+      surface: 'rest',
+      subject_id: 1,
+      data: { group_id: null, version: 1 },
+    }),
+  );
 /** The next event that this webhook is for, behind those of earlier calls. */
 const webhookForTours = inPlatform((place) =>
   givenWebhook(place.project, {
@@ -172,7 +180,12 @@ const webhookForTours = inPlatform((place) =>
   }),
 );
 const tourEvent = async ({ project }: Place) => {
-  const id = await insert('events', { type: 'tour.restarted', project_id: project.id, surface: 'rest' });
+  const id = await insert('events', {
+    type: 'tour.restarted',
+    project_id: project.id,
+    surface: 'rest',
+    data: { count: 1 },
+  });
   await feedComplete();
   return String(id);
 };

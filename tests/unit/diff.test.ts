@@ -159,6 +159,53 @@ describe('the changes of a document', () => {
     expect(documentChanges(before, documentWith({})).breaking).toEqual(['webhook card.created is gone']);
   });
 
+  it('include the headers that webhooks send', () => {
+    const webhooks =
+      (...types: string[]) =>
+      (parameters: object[]) => {
+        const post = { ...request(object({})), parameters };
+        return documentWith({}, { webhooks: Object.fromEntries(types.map((type) => [type, { post }])) });
+      };
+    const one = webhooks('card.created');
+    const all = webhooks('card.created', 'card.updated', 'card.deleted');
+    const header = { name: 'webhook-signature', in: 'header', required: true, schema: text };
+    const [optional, described] = [
+      { ...header, required: false },
+      { ...header, description: 'x' },
+    ];
+
+    expect(documentChanges(one([header]), one([]))).toEqual({
+      breaking: ['webhook card.created header webhook-signature is gone'],
+      additions: [],
+    });
+    expect(documentChanges(all([header]), all([])).breaking).toEqual([
+      'webhooks of events header webhook-signature is gone',
+    ]);
+    expect(documentChanges(one([header]), one([optional])).breaking).toEqual([
+      'webhook card.created header webhook-signature is not always there any more',
+    ]);
+    expect(documentChanges(one([]), one([header]))).toEqual({
+      breaking: [],
+      additions: ['webhook card.created header webhook-signature is new'],
+    });
+    expect(documentChanges(one([header]), one([described]))).toEqual({ breaking: [], additions: [] });
+  });
+
+  it('of an open event model to one per type are none, unless a required field is gone', () => {
+    const webhooks = (schema: Schema) => ({ webhooks: { 'card.created': { post: request(schema) } } });
+    const open = (required: string[]): Schema => ({
+      ...object({ group_id: text, plan: text }),
+      required,
+      additionalProperties: {},
+    });
+    const own = documentWith({}, webhooks(object({ group_id: text })));
+
+    expect(documentChanges(documentWith({}, webhooks(open([]))), own).breaking).toEqual([]);
+    expect(documentChanges(documentWith({}, webhooks(open(['plan']))), own).breaking).toEqual([
+      'webhook card.created.plan is gone',
+    ]);
+  });
+
   it('end where a schema refers to itself', () => {
     const tree = (more: Record<string, Schema>) => ({
       components: { schemas: { Tree: object({ child: { $ref: '#/components/schemas/Tree' }, ...more }) } },
