@@ -3,7 +3,8 @@ import type { Quota, WithMeta } from './calls.ts';
 import type { DeckhandError } from './errors.ts';
 import { tellOfRetry } from './hooks.ts';
 import { makePace } from './pace.ts';
-import { isOverLimit, isSafeToRepeat, millisecondsBefore } from './retry.ts';
+import { isSafeToRepeat } from './repeat.ts';
+import { isOverLimit, millisecondsBefore } from './retry.ts';
 import { pause, untilAborted } from './timeOut.ts';
 
 /** The outcome of each call of a batch, and the rate limit headers. */

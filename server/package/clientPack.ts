@@ -25,8 +25,10 @@ await packFromCommandLine('client', async ({ stage, contents }) => {
   for (const name of ['client', 'router']) await copyWithImports(emitted, contents, name, '.d.ts');
   await writeJavaScript(join(stage, 'client'), contents);
 
-  await compile(stage, emit, { files: ['client/testing/testing.ts'] });
-  for (const kind of ['.d.ts', '.js'] as const) await copyWithImports(emitted, contents, 'testing/testing', kind);
+  const others = ['testing/testing', 'events/events'];
+  await compile(stage, emit, { files: others.map((name) => `client/${name}.ts`) });
+  for (const kind of ['.d.ts', '.js'] as const)
+    for (const name of others) await copyWithImports(emitted, contents, name, kind);
 
   await copyFile(join(ROOT, 'docs/client.md'), join(contents, 'README.md'));
   await copyFile(join(ROOT, 'docs/testing.md'), join(contents, 'testing.md'));
@@ -39,8 +41,11 @@ async function copySources(stage: string): Promise<void> {
   const files = ['shared/limits.ts', ...names.filter((name) => name.endsWith('.ts')).map((name) => `client/${name}`)];
   for (const folder of ['client', 'shared']) await mkdir(join(stage, folder));
   for (const file of files) await copyFile(join(ROOT, file), join(stage, file));
-  await cp(join(ROOT, 'client/testing'), join(stage, 'client/testing'), { recursive: true });
+  for (const folder of ['client/testing', 'client/events'])
+    await cp(join(ROOT, folder), join(stage, folder), { recursive: true });
   await copyFile(join(ROOT, 'shared/reasons.ts'), join(stage, 'client/reasons.ts'));
+  for (const name of ['eventData.ts', 'eventType.ts'])
+    await copyFile(join(ROOT, 'shared', name), join(stage, 'client/events', name));
   await writeFile(join(stage, 'client/procedures.ts'), printProcedures());
   await writeFile(join(stage, 'client/testing/settings.ts'), printSettings());
   await writeFile(join(stage, 'client/testing/examples.ts'), printExamples());
@@ -84,6 +89,7 @@ async function describePackage(): Promise<object> {
     exports: {
       '.': { types: './client.d.ts', default: './client.js' },
       './router': { types: './router.d.ts' },
+      './events': { types: './events/events.d.ts', default: './events/events.js' },
       './testing': { types: './testing/testing.d.ts', default: './testing/testing.js' },
     },
     types: './client.d.ts',

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { makeRandom } from './random.ts';
 
 type Proxy = {
   url: string;
@@ -13,6 +14,8 @@ type Proxy = {
   leadTo: (serverUrl: string) => void;
   /** How many connections were opened. */
   opened: () => number;
+  /** Closes all connections, and returns how many there were. */
+  cut: () => number;
   close: () => void;
 };
 
@@ -49,6 +52,11 @@ export async function givenProxyTo(serverUrl: string): Promise<Proxy> {
       target = new URL(other);
     },
     opened: () => opened,
+    cut: () => {
+      const count = sockets.size;
+      for (const socket of sockets) socket.destroy();
+      return count;
+    },
     close: () => {
       server.close();
       for (const socket of sockets) socket.destroy();
@@ -60,7 +68,7 @@ export async function givenProxyTo(serverUrl: string): Promise<Proxy> {
 export async function givenCuttingProxyTo(serverUrl: string, { seed, share }: { seed: number; share: number }) {
   const target = new URL(serverUrl);
   const sockets = new Set<Socket>();
-  const random = randomFrom(seed);
+  const random = makeRandom(seed).next;
   const cuts = { requests: 0, answers: 0 };
   const server = createServer((near) => {
     const far = connect(Number(target.port), target.hostname);
@@ -93,16 +101,5 @@ export async function givenCuttingProxyTo(serverUrl: string, { seed, share }: { 
       server.close();
       for (const socket of sockets) socket.destroy();
     },
-  };
-}
-
-/** Random numbers from 0 to 1, the same for the same seed (mulberry32). */
-function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
 }

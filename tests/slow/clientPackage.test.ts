@@ -126,6 +126,17 @@ describe('the packed client', () => {
     });
   });
 
+  it('handles events, also of a service that can not be reached at first', async () => {
+    await write({ 'handlers.ts': HANDLERS });
+    const { url, email } = service;
+    const { stdout } = await run(process.execPath, ['handlers.ts'], {
+      cwd: project,
+      env: { URL: url, EMAIL: email, PASSWORD },
+    });
+
+    expect(stdout).toBe('card.created\n');
+  });
+
   it('can be loaded by require, as the same module as by import', async () => {
     await write({ 'required.cjs': REQUIRED, 'required.cts': `${REQUIRED_TYPES}\n${PROCESS}` });
 
@@ -185,7 +196,9 @@ describe('the types of the packed client', () => {
   it('have a comment on everything that is exported and its members, shown where a procedure is called', async () => {
     const comment = commentsAt(join(project, 'right.ts'));
 
-    expect(undocumented(['client', 'router'].map((name) => join(contents, `${name}.d.ts`)))).toEqual([]);
+    expect(undocumented(['client', 'router', 'events/events'].map((name) => join(contents, `${name}.d.ts`)))).toEqual(
+      [],
+    );
     expect(comment('client.as({ projectId: 2 }).cards.create')).toContain('Requires the role member.');
     expect(comment('card.due_date')).toBe('When it is due.');
     expect(comment('client.tags.list')).toMatch(/^List tags\.\n\nThe tags of the project in order/);
@@ -350,6 +363,23 @@ export const mayLeave = (error: unknown) => isDeckhandError(error, 'cards.create
 export const isUnknown = (error: unknown) => isDeckhandError(error, 'cards.conjure');
 export const reason: ReasonOf<'cards.create'> = 'code_wrong';
 for await (const { boards } of client.cards.list.each().pages()) console.log(boards);
+`;
+
+const HANDLERS = `import { createClient } from 'deckhand-client';
+import { followEvents, memoryStore } from 'deckhand-client/events';
+
+const { URL: url = '', EMAIL: email = '', PASSWORD: password = '' } = process.env;
+let failures = 2;
+const unreachable = () => Promise.reject(new TypeError('fetch failed'));
+const client = createClient({
+  ...{ url, signIn: { email, password }, retries: 0 },
+  fetch: (...sent) => (failures-- > 0 ? unreachable() : fetch(...sent)),
+});
+const options = { store: memoryStore(), on: { 'card.created': ({ type }) => console.log(type) }, isOnce: true };
+await followEvents(client, options);
+await client.cards.create.mutate({ title: 'Handled' });
+failures = 2;
+await followEvents(client, options);
 `;
 
 const REQUIRED = `const { createClient, DeckhandError, isDeckhandError } = require('deckhand-client');

@@ -1,0 +1,2 @@
+/** The package has a copy of the shared file instead of this one. */
+export type * from '../../shared/eventType.ts';
