@@ -16,6 +16,8 @@ const MILLISECONDS = { days: 86_400_000, hours: 3_600_000, minutes: 60_000, seco
 /** Memory that both threads see, so that a change counts for the next call without waiting. */
 export type ClockMemory = BigInt64Array;
 
+const END = Date.UTC(2200, 0);
+
 /** A number of milliseconds that no date has. */
 const REAL_TIME = -(2n ** 63n);
 
@@ -25,6 +27,7 @@ export function makeClock(): { clock: Clock; memory: ClockMemory } {
   const set = (timestamp: string | Date) => {
     const milliseconds = new Date(timestamp).getTime();
     if (Number.isNaN(milliseconds)) throw new RangeError(`The clock can't be set to ${timestamp}: that is no date.`);
+    if (milliseconds < 0 || milliseconds >= END) throw new RangeError('The clock takes the years 1970 to 2199.');
     Atomics.store(memory, 0, BigInt(milliseconds));
   };
 
@@ -32,7 +35,8 @@ export function makeClock(): { clock: Clock; memory: ClockMemory } {
     memory,
     clock: {
       set,
-      advance: (by) => set(new Date(now() + millisecondsOf(by))),
+      // Within what a date can hold, so that a number that is far too large is refused for its range.
+      advance: (by) => set(new Date(Math.max(-1, Math.min(now() + millisecondsOf(by), END)))),
       reset: () => void Atomics.store(memory, 0, REAL_TIME),
       now: () => new Date(now()),
     },
@@ -46,8 +50,11 @@ export function readClock(memory: ClockMemory): number | undefined {
 }
 
 function millisecondsOf(by: Duration): number {
-  return Object.entries(by).reduce((sum, [unit, count]) => {
-    if (!(unit in MILLISECONDS)) throw new RangeError(`advance knows ${Object.keys(MILLISECONDS)}, not ${unit}.`);
-    return sum + MILLISECONDS[unit as keyof Duration] * count;
-  }, 0);
+  const units = Object.keys(MILLISECONDS);
+  const parts = Object.entries(by);
+  const unknown = parts.find(([unit]) => !units.includes(unit));
+  if (unknown) throw new RangeError(`advance knows ${units}, not ${unknown[0]}.`);
+  if (parts.length === 0 || !parts.every(([, count]) => Number.isFinite(count)))
+    throw new RangeError(`advance takes numbers of ${units}.`);
+  return parts.reduce((sum, [unit, count]) => sum + MILLISECONDS[unit as keyof Duration] * count, 0);
 }

@@ -42,7 +42,7 @@ export async function startDeckhand({ logLevel, settings = {} }: StartOptions = 
     ...makeStates(url, admin),
     empty: async () => {
       clock.reset();
-      await thread.empty();
+      await thread.ask({ empty: true });
     },
     stop: thread.stop,
     [Symbol.asyncDispose]: thread.stop,

@@ -3,7 +3,7 @@ import type { Started } from './messages.ts';
 import { makeStates, type States } from './states.ts';
 
 /** What another process needs to use a Deckhand: plain values, as Vitest's `provide` takes them. */
-export type SharedDeckhand = Started;
+export type SharedDeckhand = Pick<Started, 'url' | 'admin'>;
 
 /**
  * Uses a Deckhand that another process has started, which also stops it: `joinDeckhand(inject('deckhand'))`. Names and e-mail

@@ -1,4 +1,5 @@
 import type { ClockMemory } from './clock.ts';
+import type { SandboxPerson, SandboxStart, SandboxState } from './sandbox/states.ts';
 
 /** What the thread of a Deckhand and the thread that started it send each other. */
 
@@ -7,12 +8,14 @@ export const FIXED_SETTINGS = ['HOST', 'PORT', 'DATABASE_URL', 'DATA_DIR', 'DEMO
 export type FixedSetting = (typeof FIXED_SETTINGS)[number];
 
 /** Given to the thread. */
-export type Start = { clock: ClockMemory; settings: Record<string, string> };
+export type Start = { clock: ClockMemory; settings: Record<string, string>; sandbox?: SandboxStart | undefined };
 
 /** Sent by the thread when the service listens. */
-export type Started = { url: string; admin: { email: string; password: string } };
+export type Started = { url: string; admin: { email: string; password: string }; people?: SandboxPerson[] };
 
-/** The only request: removes all rows. The reply comes on this port. */
-export type Request = { reply: { postMessage: (message: Reply) => void } };
+/** `empty` removes all rows; a sandbox does the rest. The reply comes on this port. */
+export type Request = Asked & { reply: { postMessage: (message: Reply) => void } };
+export type Asked = { empty?: true; reset?: SandboxState; writeLaterEvent?: true };
 
-export type Reply = { failure: string | undefined };
+/** The address changes with each reset. */
+export type Reply = { failure: string | undefined; url?: string | undefined };

@@ -7,6 +7,9 @@ export { joinDeckhand, type SharedDeckhand } from './join.ts';
 export { type RefusalState, refusalOf } from './refusal.ts';
 export { aBoard, aCard, aComment, aGroup, anEvent, aProject, aTag } from './rows.ts';
 export type { Rows } from './rowTypes.ts';
+export type { FaultInput, FaultName } from './sandbox/faults.ts';
+export { type Sandbox, type SandboxOptions, startSandbox } from './sandbox/sandbox.ts';
+export type { SandboxPerson, SandboxState } from './sandbox/states.ts';
 export type { TestSettings } from './settings.ts';
 export type {
   Event,

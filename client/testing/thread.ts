@@ -1,13 +1,13 @@
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { MessageChannel, Worker } from 'node:worker_threads';
-import type { Reply, Request, Start, Started } from './messages.ts';
+import type { Asked, Reply, Request, Start, Started } from './messages.ts';
 
 /** A Deckhand in its own thread, so that this one keeps its clock, its globals and its event loop. */
 export type Thread = {
   started: Started;
-  /** Removes all rows. */
-  empty: () => Promise<void>;
+  /** Returns the new address after a reset. */
+  ask: (asked: Asked) => Promise<string | undefined>;
   stop: () => Promise<void>;
 };
 
@@ -25,9 +25,9 @@ export async function startThread(start: Start): Promise<Thread> {
 
   return {
     started,
-    empty: async () => {
+    ask: async (asked) => {
       if (!isRunning) throw new Error(STOPPED);
-      await askToEmpty(worker);
+      return askThread(worker, asked);
     },
     stop: async () => {
       await worker.terminate();
@@ -71,15 +71,15 @@ function untilListening(worker: Worker): Promise<Started> {
   });
 }
 
-function askToEmpty(worker: Worker): Promise<void> {
+function askThread(worker: Worker, asked: Asked): Promise<string | undefined> {
   const { port1: mine, port2: reply } = new MessageChannel();
   return new Promise((resolve, reject) => {
-    mine.once('message', ({ failure }: Reply) => {
-      if (failure === undefined) resolve();
+    mine.once('message', ({ failure, url }: Reply) => {
+      if (failure === undefined) resolve(url);
       else reject(new Error(failure));
       mine.close();
     });
     mine.once('close', () => reject(new Error(STOPPED)));
-    worker.postMessage({ reply } satisfies Request, [reply]);
+    worker.postMessage({ ...asked, reply } satisfies Request, [reply]);
   });
 }

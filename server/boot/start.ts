@@ -55,10 +55,12 @@ export async function start(
   announce: Announce,
   worker?: Worker,
   opening?: Opening,
+  /** A database that is already open; otherwise, opens its own. */
+  open?: Database,
 ): Promise<RunningService> {
   // Modules load while the database opens.
   const [database, { buildApp }, tracing] = await Promise.all([
-    connect(settings, logger, opening),
+    open ?? connect(settings, logger, opening),
     import('./app.ts'),
     openTracing(settings, logger),
   ]);

@@ -4,7 +4,7 @@ import { KEY_PREFIX } from '../../shared/key.ts';
 
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 /** 30 digits of 62 are 178 random bits. */
-const RANDOM_LENGTH = 30;
+export const RANDOM_LENGTH = 30;
 const CHECKSUM_LENGTH = 6;
 
 /** A new secret: the prefix, random digits, and a checksum, so that scanners find it and a mistyped one needs no look-up. */
@@ -24,7 +24,8 @@ export function readKeySecret(token: string): string | undefined {
 /** A plain hash is enough for 178 random bits, and can be looked up. */
 export const hashKeySecret = (secret: string) => hash('sha256', secret);
 
-const withChecksum = (text: string) => text + inBase62(crc32(text)).padStart(CHECKSUM_LENGTH, '0');
+/** Appends the checksum to a prefix and its digits. */
+export const withChecksum = (text: string) => text + inBase62(crc32(text)).padStart(CHECKSUM_LENGTH, '0');
 
 function inBase62(number: number): string {
   const rest = Math.floor(number / DIGITS.length);

@@ -34,10 +34,12 @@ type Service = {
   depends_on?: Record<string, { condition: string }>;
   stop_grace_period?: string;
   entrypoint?: string[];
+  profiles?: string[];
+  ports?: string[];
 };
 type Compose = { services: Record<string, Service>; volumes: object; networks: Record<string, { internal?: boolean }> };
 const compose: Compose = parse(read('compose.yaml'), { merge: true });
-const { node1, node2, cli, proxy, postgres, redis } = compose.services as Record<string, Service>;
+const { node1, node2, cli, sandbox, proxy, postgres, redis } = compose.services as Record<string, Service>;
 
 /** The values that docs/docker.md generates. */
 const GENERATED = {
@@ -84,6 +86,25 @@ describe('compose.yaml', () => {
     expect(existsSync(join(ROOT, cli!.entrypoint![1]!))).toBe(true);
   });
 
+  it('has a sandbox that starts only when asked for, and that only this machine reaches', async () => {
+    const { healthcheck, entrypoint, environment } = sandbox as Service & { healthcheck: { test: string[] } };
+    expect(sandbox).toMatchObject({ profiles: ['sandbox'], ports: ['127.0.0.1:3100:3100'], networks: ['front'] });
+    expect(environment).toBeUndefined();
+
+    const [, script, ...words] = entrypoint!;
+    expect(words.splice(-2)).toEqual(['--host', '0.0.0.0']);
+    const { url } = await startProgram([script!, ...words, '--port', '0'], {});
+
+    const [, ...command] = healthcheck.test;
+    const check = (address: string) =>
+      run(
+        command.map((word) => word.replace('http://127.0.0.1:3100', address)),
+        {},
+      );
+    expect(await check(url)).toMatchObject({ code: 0 });
+    expect(await check('http://127.0.0.1:1')).toMatchObject({ code: 1 });
+  });
+
   it('uses the names and the password of its own services', () => {
     const { DATABASE_URL, REDIS_URL } = interpolated(node1!.environment!);
     const database = new URL(DATABASE_URL!);
@@ -109,7 +130,7 @@ describe('compose.yaml', () => {
         cap_drop: ['ALL'],
         security_opt: ['no-new-privileges:true'],
       });
-      if (name !== 'cli') expect(service.restart).toBe('unless-stopped');
+      if (!['cli', 'sandbox'].includes(name)) expect(service.restart).toBe('unless-stopped');
     }
     expect([postgres!.networks, redis!.networks]).toEqual([['back'], ['back']]);
     expect(compose.networks.back).toEqual({ internal: true });

@@ -87,6 +87,13 @@ describe('imports', () => {
     expect(packagesAtStart(['server/http/mcpMessage.ts']).filter(isMcp)).not.toEqual([]);
   });
 
+  it('of the service lead to nothing of the sandbox, which only the command line and the test kit start', () => {
+    const isSandbox = (path: string) => /sandbox|boot\/testing/i.test(path);
+
+    expect(reachableFrom('server/boot/run.ts').filter(isSandbox)).toEqual([]);
+    expect(reachableFrom('server/cli/main.ts').filter(isSandbox)).toContain('client/testing/sandbox/sandbox.ts');
+  });
+
   it('upward, sideways, in a circle and in every form are found', () => {
     const found = [
       ...importsOf('server/domain/board/card.ts', `import type { Meta } from '../../api/trpc.ts';`),
@@ -140,6 +147,13 @@ function packagesAtStart(files: string[]): string[] {
     for (const { target } of loaded.filter(({ of }) => of === file)) found.add(target);
   }
   return [...found].filter((target) => !sources.includes(target));
+}
+
+/** The files that this one imports, by itself and by what it imports, at any time. */
+function reachableFrom(file: string): string[] {
+  const found = new Set([file]);
+  for (const each of found) for (const { of, target } of imports) if (of === each) found.add(target);
+  return [...found];
 }
 
 const roomOf = (path: string) => ROOMS.flat().find((room) => path.startsWith(room));

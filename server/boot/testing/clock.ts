@@ -19,10 +19,10 @@ export function followClock(memory: ClockMemory): void {
 /** Longer timers fire at once. */
 const LONGEST_TIMER_MILLISECONDS = 2 ** 31 - 1;
 
-/** PGlite sets timers by the clock: after the clock was set back, they may be months away. */
+/** PGlite sets timers by the clock: after the clock was set back, they may be months away; after it was moved on, negative. */
 function limitTimers(): void {
   globalThis.setTimeout = new Proxy(setTimeout, {
-    apply: (set, self, [work, milliseconds, ...parts]) =>
-      Reflect.apply(set, self, [work, Math.min(milliseconds, LONGEST_TIMER_MILLISECONDS), ...parts]),
+    apply: (set, self, [work, milliseconds = 0, ...parts]) =>
+      Reflect.apply(set, self, [work, Math.max(0, Math.min(milliseconds, LONGEST_TIMER_MILLISECONDS)), ...parts]),
   });
 }

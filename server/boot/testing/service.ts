@@ -11,12 +11,7 @@ import { start } from '../start.ts';
 
 /** Starts the service, posts its address and first superadmin, and empties the tables on request. */
 export async function serveTests(port: MessagePort, given: Record<string, string>): Promise<void> {
-  checkSettings(given);
-  const secret = { JWT_SECRET: randomBytes(48).toString('base64url') };
-  const settings = readSettings({
-    ...{ ...DEFAULTS, ...secret, ...given, ...FIXED },
-    DATA_DIR: IN_MEMORY + ((await makePrepared()) ?? ''),
-  });
+  const settings = await readTestSettings({ JWT_SECRET: randomBytes(48).toString('base64url'), ...given });
   const { url, database, firstAdmin } = await start(
     settings,
     await makeLogger(settings, writeToStarter),
@@ -31,6 +26,13 @@ export async function serveTests(port: MessagePort, given: Record<string, string
   port.postMessage({ url, admin: firstAdmin } satisfies Started);
   // Now, since tests end the thread without a shutdown.
   flushCompileCache();
+}
+
+/** The settings of a service on loopback with a database in memory. */
+export async function readTestSettings(given: Record<string, string>, fixed: Partial<typeof FIXED> = {}) {
+  checkSettings(given);
+  const DATA_DIR = IN_MEMORY + ((await makePrepared()) ?? '');
+  return readSettings({ ...DEFAULTS, ...given, ...FIXED, DATA_DIR, ...fixed });
 }
 
 /** Unlike the environment, which has many other variables, these must all be settings. */
@@ -57,7 +59,7 @@ const FIXED = {
 } satisfies Record<FixedSetting, string>;
 
 /** A worker thread's stream forwards to the standard output of the process. */
-function writeToStarter(text: Buffer): number {
+export function writeToStarter(text: Buffer): number {
   process.stdout.write(text);
   return text.length;
 }

@@ -3,10 +3,10 @@ import type { Start } from '../../../client/testing/messages.ts';
 import { prepareEngine } from '../../database/embedded/engineCode.js';
 import { followClock } from './clock.ts';
 
-const { clock, settings } = workerData as Start;
+const { clock, settings, sandbox } = workerData as Start;
 followClock(clock);
 prepareEngine();
 // Imported after the clock is set, since modules may keep `Date.now`.
-const { serveTests } = await import('./service.ts');
 if (!parentPort) throw new Error('This file runs only as a worker thread.');
-await serveTests(parentPort, settings);
+if (sandbox) await (await import('./sandbox.ts')).serveSandbox(parentPort, settings, sandbox);
+else await (await import('./service.ts')).serveTests(parentPort, settings);

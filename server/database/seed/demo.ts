@@ -34,7 +34,8 @@ async function hasRows(db: Db): Promise<boolean> {
   return oneRow(rows).hasRows;
 }
 
-async function addTenants(db: Db) {
+/** Platforms, projects and people, without boards. */
+export async function addTenants(db: Db) {
   const password_hash = await hashPassword(DEMO_USER.password, 'demo data');
   const user = (id: number, name: DemoName, more: RowChanges<'users'>): NewRow<'users'> => ({
     id,
@@ -304,7 +305,7 @@ async function addThemes(db: Db) {
 }
 
 /** The rows above have fixed ids: sets the sequences after them. */
-async function continueIds(db: Db) {
+export async function continueIds(db: Db) {
   const tables = [
     'platforms',
     'projects',
