@@ -1,10 +1,12 @@
 import { removeProcesses } from '../harness/process.ts';
 import { programOptions } from '../harness/programOptions.ts';
 import { findTestServer } from '../harness/server.ts';
+import { historyOfFailover, historyOfKills, historyOfReplicas } from '../history/faults.ts';
 import { freezeDatabase, killDatabase, silenceDatabase, stopInSilence } from './databaseFaults.ts';
 import { failOver } from './failover.ts';
 import { fillDisk, mountDisk } from './fullDisk.ts';
 import { isCreate } from './load.ts';
+import { killMirror } from './mirrorFaults.ts';
 import { startTogether, workTogether } from './nodeFaults.ts';
 import { FIRST, givenOldVersion, missingHistory, missingPackages, PREVIOUS } from './oldVersion.ts';
 import {
@@ -30,7 +32,11 @@ const values = programOptions('npm run test:faults --', {
   failovers: '6',
   stops: '12',
   starts: '10',
-  /** Of the upgrades: how many cards, and how long each of their phases lasts at least. */
+  /** How many changes the mirror of a board must follow. */
+  changes: '20000',
+  /** How long each history is recorded. */
+  'history-seconds': '60',
+  /** How many cards the upgrades begin with, and how long each of their phases lasts at least. */
   cards: '300000',
   'phase-seconds': '0',
   /** Part of the name of the faults to try. */
@@ -42,9 +48,11 @@ const counts = {
   failovers: Number(values.failovers),
   stops: Number(values.stops),
   starts: Number(values.starts),
+  changes: Number(values.changes),
   cards: Number(values.cards),
   phaseSeconds: Number(values['phase-seconds']),
 };
+const HISTORY = { seconds: Number(values['history-seconds']), callers: 16, seed: Date.now() };
 const FROZEN = { seconds: 15, secondsAfter: 12 };
 const SILENT = { seconds: 45, secondsAfter: 12 };
 const LONGEST_RECOVERY_MILLISECONDS = 1_000;
@@ -68,6 +76,7 @@ try {
   for (const on of serverUrl ? [onEmbedded, onServer] : [onEmbedded]) {
     await attempt('kill -9 of the service', () => on((place) => killService(place, half(counts.kills))));
     await attempt('SIGTERM under clients', () => on((place) => stopService(place, half(counts.stops), CLIENTS)));
+    await attempt('histories with kills', () => on((place) => historyOfKills(place, HISTORY)));
   }
   if (serverUrl) {
     await attempt('SIGTERM under clients, workers', () =>
@@ -82,6 +91,9 @@ try {
     for (let start = 0; start < counts.starts; start++) {
       await attempt('nodes start', () => onServer((place) => startTogether(place, 2 + (start % 3))));
     }
+    await attempt('kill -9 of a mirror', () =>
+      onServer((place) => killMirror(place, { changes: counts.changes, writers: 8, kills: 20, cuts: 60 })),
+    );
     await attempt('nodes work', () => onServer((place) => workTogether(place, 1000)));
   }
   if (cluster) {
@@ -89,6 +101,8 @@ try {
       onServer((place) => killDatabase(place, cluster, counts.databaseKills, LONGEST_RECOVERY_MILLISECONDS)),
     );
     await attempt('fail-over', () => failOver(counts.failovers, 500));
+    await attempt('histories with a fail-over', () => historyOfFailover(HISTORY));
+    await attempt('histories with a replica', () => historyOfReplicas(HISTORY));
     await attempt('PostgreSQL frozen', () => onServer((place) => freezeDatabase(place, cluster, FROZEN)));
     for (const version of [FIRST, PREVIOUS])
       await attempt(`upgrade from the ${version.name}`, () => upgradeFrom(version));

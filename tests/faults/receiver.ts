@@ -1,10 +1,11 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { FeedEvent } from '../history/history.ts';
 import { timeUntil } from './outcome.ts';
 import { keepAlive, post } from './request.ts';
 
 /** The events of a project behind a cursor. */
-type Expected = { project_id: number; after: string };
+export type Expected = { project_id: number; after: string };
 
 /** A receiver of webhooks, which outlives the nodes. */
 export type Receiver = {
@@ -12,7 +13,7 @@ export type Receiver = {
   /** The ids of the events in the order in which they first arrived. */
   seen: Set<string>;
   /** Registers it, and returns the events that must arrive. */
-  register: (serviceUrl: string, token: string, project_id?: number) => Promise<Expected>;
+  register: (serviceUrl: string, token: string, project_id?: number, types?: string[]) => Promise<Expected>;
   remove: () => void;
 };
 
@@ -32,8 +33,12 @@ export async function givenReceiver(): Promise<Receiver> {
   return {
     host,
     seen,
-    register: async (serviceUrl, token, project_id) => {
-      const { webhook } = await call(serviceUrl, token, 'webhooks/create', { url: `http://${host}`, project_id });
+    register: async (serviceUrl, token, project_id, types) => {
+      const { webhook } = await call(serviceUrl, token, 'webhooks/create', {
+        url: `http://${host}`,
+        project_id,
+        types,
+      });
       const { cursor } = await call(serviceUrl, token, 'events/list', { after: 'latest' });
       return { project_id: webhook.project_id, after: cursor };
     },
@@ -51,7 +56,7 @@ export async function deliveryViolations(
   { seen }: Receiver,
   expected: Expected,
 ): Promise<string[]> {
-  const events = await eventsAfter(serviceUrl, token, expected);
+  const events = (await eventsAfter(serviceUrl, token, expected)).map(({ id }) => id);
   await timeUntil(async () => events.every((id) => seen.has(id)), LONGEST_DELIVERY_MILLISECONDS);
   return compareDelivered(events, seen);
 }
@@ -67,10 +72,14 @@ export function compareDelivered(events: string[], seen: ReadonlySet<string>): s
   return at < 0 ? [] : [`event ${arrived[at]} was delivered before event ${events[at]}`];
 }
 
-async function eventsAfter(serviceUrl: string, token: string, { project_id, after }: Expected): Promise<string[]> {
-  const { events, cursor, has_more } = await call(serviceUrl, token, 'events/list', { project_id, after, limit: 100 });
-  const ids = events.map(({ id }: { id: string }) => id);
-  return has_more ? [...ids, ...(await eventsAfter(serviceUrl, token, { project_id, after: cursor }))] : ids;
+/** Reads all events after a cursor. */
+export async function eventsAfter(
+  serviceUrl: string,
+  token: string,
+  { project_id, after }: Expected,
+): Promise<FeedEvent[]> {
+  const { events, cursor, has_more } = await call(serviceUrl, token, 'events/list', { project_id, after, limit: 500 });
+  return has_more ? [...events, ...(await eventsAfter(serviceUrl, token, { project_id, after: cursor }))] : events;
 }
 
 export async function call(serviceUrl: string, token: string, path: string, body: object) {

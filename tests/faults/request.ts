@@ -18,6 +18,7 @@ export function post(
   token: string | undefined,
   body: unknown,
   idempotencyKey?: string,
+  more: Record<string, string> = {},
 ): Promise<Reply> {
   const begun = performance.now();
   const text = JSON.stringify(body);
@@ -26,6 +27,7 @@ export function post(
     'content-length': Buffer.byteLength(text),
     ...(token && { authorization: `Bearer ${token}` }),
     ...(idempotencyKey && { 'idempotency-key': idempotencyKey }),
+    ...more,
   };
   return new Promise((resolve) => {
     const passed = () => performance.now() - begun;

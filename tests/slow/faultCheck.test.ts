@@ -8,6 +8,7 @@ import { givenDatabase, givenEmbedded, type Place } from '../faults/outcome.ts';
 import { compareDelivered } from '../faults/receiver.ts';
 import { findChanged } from '../faults/upgradeLoad.ts';
 import { makeWorld } from '../faults/world.ts';
+import { CARD_DATA } from '../harness/events.ts';
 import { readRows, removeProcesses } from '../harness/process.ts';
 import { findTestServer } from '../harness/server.ts';
 
@@ -53,9 +54,9 @@ it('the check of the fault suite reports lost, duplicate, changed, undeleted and
         insert into cards (id, project_id, platform_id, title, master_card_id)
         select 9009, project_id, platform_id, 'Copy', (select min(c.id) from cards c join groups g on g.id = c.group_id where g.board_id = ${masterBoards[0]}) from tenant
       ), noted as (
-        insert into events (type, project_id, surface, subject_id)
-        select 'card.created', project_id, 'rest', stored.id from stored, tenant where stored.id <> 9002
-        union all select 'card.created', project_id, 'rest', 9900 from tenant
+        insert into events (type, project_id, surface, subject_id, data)
+        select 'card.created', project_id, 'rest', stored.id, ${CARD_DATA} from stored, tenant where stored.id <> 9002
+        union all select 'card.created', project_id, 'rest', 9900, ${CARD_DATA} from tenant
       ), moved as (
         update groups set position = 7 where id = ${groups[1]}
       )

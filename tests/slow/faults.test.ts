@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { freezeDatabase, killDatabase, stopInSilence } from '../faults/databaseFaults.ts';
+import { killMirror } from '../faults/mirrorFaults.ts';
 import { workTogether } from '../faults/nodeFaults.ts';
 import {
   givenDatabase,
@@ -59,6 +60,14 @@ describe('acknowledged writes are stored exactly once', { timeout: 180_000 }, ()
 
   it.skipIf(!serverUrl)('after SIGTERM to two workers, and no request is cut off', async () => {
     expect(await violations(onServer((place) => stopService(withWorkers(place), 1, 20)))).toEqual([]);
+  });
+});
+
+describe('a mirror of a board is equal to the board', { timeout: 180_000 }, () => {
+  it('after kill -9 of its process, cut connections and a lost cursor', async () => {
+    const size = { changes: 300, writers: 4, kills: 3, cuts: 5 };
+
+    expect(await violations(onEmbedded((place) => killMirror(place, size)))).toEqual([]);
   });
 });
 
