@@ -19,6 +19,7 @@ const ON_A_SERVER = [
   'deletion',
   'erasure',
   'eventFeed',
+  'eventHandlers',
   'faults',
   'idempotency',
   'idle',
@@ -56,32 +57,35 @@ const ON_A_SERVER = [
 ];
 
 /** Those of them where the embedded database has its own way: text search, and one connection for all. */
-const ON_BOTH = ['erasure', 'idempotency', 'mails', 'rolloutModel', 'rollouts', 'search', 'webhooks'];
+const ON_BOTH = ['erasure', 'eventHandlers', 'idempotency', 'mails', 'rolloutModel', 'rollouts', 'search', 'webhooks'];
 
 /** The longest of the slow suites start first, so that all workers end at about the same time. */
 const LONGEST = [
   'documentation',
-  'documentedChanges',
   'faults',
-  'traces',
-  'disturbedStart',
-  'upgrade',
-  'testKitPackage',
+  'schedules',
+  'documentedChanges',
   'pageRoles',
-  'cardPanel',
-  'boardChanges',
-  'cliLauncher',
-  'databaseCopy',
-  'databaseBackup',
-  'cliRemote',
-  'cli',
-  'clientPackage',
-  'apiPage',
+  'testKitPackage',
   'pages',
+  'disturbedStart',
+  'cardPanel',
   'boardPage',
-  'rotation',
-  'testKit',
+  'apiPage',
+  'mailKills',
+  'databaseCopy',
+  'clientPackage',
+  'databaseBackup',
+  'incarnations',
+  'upgrade',
+  'boardChanges',
+  'traces',
   'start',
+  'erasureMarkers',
+  'dataDirectory',
+  'failover',
+  'log',
+  'cli',
 ];
 
 class LongestFirst extends BaseSequencer {
@@ -147,7 +151,7 @@ export default defineConfig({
             }),
           ]
         : []),
-      project('unit', ['tests/unit/*.test.ts'], { testTimeout: 60_000 }),
+      project('unit', ['tests/unit/*.test.ts', 'tests/history/*.test.ts'], { testTimeout: 60_000 }),
       project('slow', ['tests/slow/*.test.ts'], {
         testTimeout: 60_000,
         globalSetup: ['tests/harness/makeBundle.ts'],
