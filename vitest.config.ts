@@ -112,7 +112,7 @@ function project(
     test: {
       name,
       include,
-      setupFiles: ['tests/harness/checkAnswers.ts', ...setupFiles],
+      setupFiles: ['tests/harness/checkAnswers.ts', 'tests/harness/longWaits.ts', ...setupFiles],
       globalSetup: ['tests/harness/makeWorkplace.ts', ...globalSetup],
       isolate: false,
       env: { FAST_CHECK_SEED },

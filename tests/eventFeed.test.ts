@@ -40,7 +40,7 @@ async function readUntil(count: number, caller: TestCaller, after: string, input
       expect(events.length).toBeGreaterThanOrEqual(count);
       return events;
     },
-    { timeout: 15_000, interval: 100 },
+    { interval: 100 },
   );
 }
 
@@ -317,7 +317,7 @@ describe('events.list', () => {
         while ((await readPage()).has_more);
         expect(seen.length).toBeGreaterThanOrEqual(20);
       },
-      { timeout: 15_000, interval: 100 },
+      { interval: 100 },
     );
 
     expect(subjects(seen).toSorted()).toEqual(written.toSorted());

@@ -214,7 +214,7 @@ describe('followEvents', () => {
     const ended = follow({ isOnce: false, signal: ending.signal });
     const created = [await create(), await create()];
 
-    await vi.waitFor(() => expect(handled).toEqual(created), { timeout: 15_000 });
+    await vi.waitFor(() => expect(handled).toEqual(created));
     ending.abort();
     await ended;
   });

@@ -35,7 +35,7 @@ const labelsOf = (line: string) => /\{(.*)\}/.exec(line)?.[1] ?? '';
 
 /** A request is counted when its answer was sent, which may be after the caller has read it. */
 const untilScraped = (service: TestService, metric: string, values: object) =>
-  vi.waitFor(async () => expect(valuesOf(await scrape(service), metric)).toEqual(values), { timeout: 5000 });
+  vi.waitFor(async () => expect(valuesOf(await scrape(service), metric)).toEqual(values));
 
 const REQUESTS = 'deckhand_requests_total';
 const STRIPE = { STRIPE_SECRET_KEY: 'sk_test_1', STRIPE_WEBHOOK_SECRET: 'whsec_1' };

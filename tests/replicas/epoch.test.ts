@@ -54,7 +54,7 @@ describe('positions that a server loses', { timeout: 60_000 }, () => {
 
     await primary.kill();
     await primary.start();
-    const after = await vi.waitFor(() => written(db), { timeout: 5000 });
+    const after = await vi.waitFor(() => written(db));
     expect(after.position).toBe(0);
     expect(after.epoch).not.toBe(before.epoch);
     await usesReplica(db, replicas);
@@ -63,17 +63,14 @@ describe('positions that a server loses', { timeout: 60_000 }, () => {
     await primary.kill();
     log.warn.mockClear();
     await replica.promote();
-    const promoted = await vi.waitFor(
-      async () => {
-        const found = await written(db);
-        expect(found.epoch).not.toBeNull();
-        return found;
-      },
-      { timeout: 10_000 },
-    );
+    const promoted = await vi.waitFor(async () => {
+      const found = await written(db);
+      expect(found.epoch).not.toBeNull();
+      return found;
+    });
     expect(promoted.epoch).not.toBe(epoch);
     for (const reason of [/it is a primary itself/, /follows another primary/])
-      await vi.waitFor(() => expect(log.warn.mock.calls.flat().join()).toMatch(reason), { timeout: 5000 });
+      await vi.waitFor(() => expect(log.warn.mock.calls.flat().join()).toMatch(reason));
     expect(await replicas.choose(USER, promoted)).toBeUndefined();
     await replicas.close();
   });

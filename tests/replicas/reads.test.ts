@@ -66,14 +66,11 @@ async function caughtUp(): Promise<void> {
     databaseUrl!,
     'select pg_current_wal_lsn() as position',
   )) as [{ position: string }];
-  await vi.waitFor(
-    async () => {
-      const passed = `select pg_last_wal_replay_lsn() >= '${position}' as "isPassed"`;
-      expect(await onServer(replica.url, passed)).toEqual([{ isPassed: true }]);
-      for (const node of nodes) expect(await isUp(node)).toBe(true);
-    },
-    { timeout: 15_000 },
-  );
+  await vi.waitFor(async () => {
+    const passed = `select pg_last_wal_replay_lsn() >= '${position}' as "isPassed"`;
+    expect(await onServer(replica.url, passed)).toEqual([{ isPassed: true }]);
+    for (const node of nodes) expect(await isUp(node)).toBe(true);
+  });
 }
 
 async function measured({ url }: TestService, metric: string, label = ''): Promise<number> {
@@ -116,18 +113,15 @@ const titles = async (caller: TestCaller): Promise<string[]> =>
 
 /** Waits until a caller sees these cards: a busy machine may not know the position of the replica for a moment. */
 const sees = (caller: TestCaller, expected: string[]) =>
-  vi.waitFor(async () => expect(await titles(caller)).toEqual(expected), { timeout: 5000 });
+  vi.waitFor(async () => expect(await titles(caller)).toEqual(expected));
 
 /** Waits until the read goes to the replica, which serves it. */
 const usesReplica = (node: TestService, read: () => Promise<unknown>, name = '') =>
-  vi.waitFor(
-    async () => {
-      const [reads, retries] = [await readsOn(node), await retriesOf(node)];
-      await read();
-      expect([await readsOn(node), await retriesOf(node)], name).toEqual([reads + 1, retries]);
-    },
-    { timeout: 5000 },
-  );
+  vi.waitFor(async () => {
+    const [reads, retries] = [await readsOn(node), await retriesOf(node)];
+    await read();
+    expect([await readsOn(node), await retriesOf(node)], name).toEqual([reads + 1, retries]);
+  });
 
 /** The statements during some work that contain this text. */
 async function statementsWith(text: string, work: () => Promise<unknown>): Promise<string[]> {
@@ -366,11 +360,11 @@ describe('with a replica', () => {
     );
 
     await replica.kill();
-    await vi.waitFor(async () => expect(await isUp(nodes[0])).toBe(false), { timeout: 5000 });
+    await vi.waitFor(async () => expect(await isUp(nodes[0])).toBe(false));
     await replica.start();
     await caughtUp();
     replica.freeze();
-    await vi.waitFor(async () => expect(await isUp(nodes[0])).toBe(false), { timeout: 5000 });
+    await vi.waitFor(async () => expect(await isUp(nodes[0])).toBe(false));
     replica.thaw();
     await caughtUp();
     isOver = true;
@@ -392,7 +386,7 @@ describe('with a replica', () => {
       expect(await titles(viewer)).toEqual(['before the crash']);
 
       const begun = async () => query(await testDb(), sql`select from write_epoch`);
-      await vi.waitFor(async () => expect(await begun()).toHaveLength(1), { timeout: 5000 });
+      await vi.waitFor(async () => expect(await begun()).toHaveLength(1));
       expect(await titles(viewer)).toEqual(['before the crash']);
     });
 
@@ -413,10 +407,8 @@ describe('with a replica', () => {
       expect(await isUp(nodes[0])).toBe(true);
       const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + 10_000);
       try {
-        await vi.waitFor(
-          () =>
-            expect(nodes[0].logged.map(({ msg }) => msg)).toContainEqual(expect.stringMatching(/it is too far behind/)),
-          { timeout: 5000 },
+        await vi.waitFor(() =>
+          expect(nodes[0].logged.map(({ msg }) => msg)).toContainEqual(expect.stringMatching(/it is too far behind/)),
         );
       } finally {
         clock.mockRestore();

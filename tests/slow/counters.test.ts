@@ -96,7 +96,7 @@ describe('counters, while Redis', () => {
     expect(node.counters.isShared()).toBe(false);
 
     redis.process.kill('SIGCONT');
-    await vi.waitFor(() => expect(node.logged()).toEqual([GONE, BACK]), { timeout: 15_000 });
+    await vi.waitFor(() => expect(node.logged()).toEqual([GONE, BACK]));
     expect(node.counters.isShared()).toBe(true);
     const now = await node.count();
     expect(now).toBeGreaterThan(3);
@@ -109,7 +109,7 @@ describe('counters, while Redis', () => {
     await node.count();
 
     redis.process.kill('SIGKILL');
-    await vi.waitFor(() => expect(node.logged()).toEqual([GONE]), { timeout: 15_000 });
+    await vi.waitFor(() => expect(node.logged()).toEqual([GONE]));
 
     expect([await countAtOnce(node), await countAtOnce(node)]).toEqual([1, 2]);
     node.counters.close();

@@ -175,8 +175,7 @@ const givenServer = async (make: Promise<PrivateServer | undefined>) => {
   return server;
 };
 
-// Concurrent, since they mostly wait.
-describe.concurrent('a server that stops accepting writes', { timeout: 60_000 }, () => {
+describe('a server that stops accepting writes', { timeout: 60_000 }, () => {
   it.skipIf(!primary)('is left although its connections stay open, and may come back as a standby', async () => {
     const main = (await givenCluster())!;
     const standby = await givenReplica(main);
@@ -204,8 +203,10 @@ describe.concurrent('a server that stops accepting writes', { timeout: 60_000 },
     expect(await portOfWrite(await givenDatabaseOn([returned, standby]))).toBe(portOf(standby));
   });
 
+  // Concurrent, since they mostly wait.
   it.skipIf(!primary)(
     'is not ready while commits wait for a lost standby, and at most one check waits with them',
+    { concurrent: true },
     async () => {
       const server = await givenServer(givenCluster());
       await onServer(server.url, 'create role plain login');
@@ -217,19 +218,20 @@ describe.concurrent('a server that stops accepting writes', { timeout: 60_000 },
 
       await changeSetting(server, "set synchronous_standby_names = 'gone'");
       const isWaiting = async () => expect(await readiness()).toEqual({ reason: 'commits_waiting' });
-      await vi.waitFor(isWaiting, { timeout: 10_000 });
+      await vi.waitFor(isWaiting);
       const checks = await Promise.all([makeReadiness(database)(), readiness(), readiness()]);
 
       expect(checks).toEqual(Array(3).fill({ reason: 'commits_waiting' }));
       const waiting = "select 1 from pg_stat_activity where wait_event = 'SyncRep'";
       expect(await onServer(server.url, waiting)).toHaveLength(1);
       await changeSetting(server, 'reset synchronous_standby_names');
-      await vi.waitFor(async () => expect(await readiness()).toBeUndefined(), { timeout: 10_000 });
+      await vi.waitFor(async () => expect(await readiness()).toBeUndefined());
     },
   );
 
   it.skipIf(!primary)(
     'and is replaced by its synchronous standby loses no acknowledged write and stores each once',
+    { concurrent: true },
     async () => {
       expect((await failOver(1, 200)).violations).toEqual([]);
     },

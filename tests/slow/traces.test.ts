@@ -101,7 +101,7 @@ describe('OpenTelemetry', () => {
     const { rpc } = await signIn(url);
 
     expect(await rpc.boards.list.query()).toHaveProperty('boards');
-    await vi.waitFor(() => expect(printed()).toContain('Traces are lost'), { timeout: 15_000 });
+    await vi.waitFor(() => expect(printed()).toContain('Traces are lost'));
     await rpc.boards.list.query();
     const { code, stdout, stderr } = await stop();
 
