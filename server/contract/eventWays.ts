@@ -40,6 +40,9 @@ export function followEvents(run: Run, place: Place, send: Send): Followed {
       for (const [surface, path] of STREAMS)
         readStream(run, place, path, open(`${surface}: stream`, false), closing.signal).catch(() => undefined);
       await openReceiver(run, place, send, open, closing.signal);
+      const end = Date.now() + LONGEST_BEGIN_MILLISECONDS;
+      // A stream that begins after a change does not show it.
+      while (ways.some(({ hasBegun }) => !hasBegun) && Date.now() < end) await pause(PAUSE_MILLISECONDS);
     },
     note: (call) => calls.push(call),
     check: async () => {
@@ -65,6 +68,7 @@ export function followEvents(run: Run, place: Place, send: Send): Followed {
 
 type See = (event: SentEvent) => unknown;
 const PAUSE_MILLISECONDS = 250;
+const LONGEST_BEGIN_MILLISECONDS = 3000;
 /** Each call of the feed, and each new stream, counts against the rate limit. */
 const REPEAT_MILLISECONDS = 1000;
 

@@ -28,6 +28,7 @@ export async function checkWrites(run: Run): Promise<string[]> {
     if (!run.denied.has('masterBoards.create')) await runSteps(run, place, events, TEMPLATE_STEPS);
     await events.check();
   } catch (error) {
+    events.close();
     await remove(run, place);
     // There is no report that would name them.
     for (const row of place.left) run.announce(`Not removed: ${row}`);
