@@ -223,7 +223,10 @@ describe('metrics', () => {
       ['card.moved', hour],
       ['card.created', new Date()],
     ] as const)
-      await insert('events', { type, project_id: project.id, surface: 'rest', created_at });
+      await insert('events', {
+        ...{ type, project_id: project.id, surface: 'rest', created_at },
+        ...{ subject_id: 1, data: { group_id: null, version: 1 } },
+      });
     await givenWebhook(project, { types: ['card.created'] });
     await givenWebhook(project, { failures: 1 });
     await givenWebhook(project, { is_active: false });

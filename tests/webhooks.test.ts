@@ -16,7 +16,7 @@ import { isPublicAddress } from '../server/security/publicAddress.ts';
 import { makeSecretBox } from '../server/security/secretBox.ts';
 import { checkMessage } from './harness/checkAnswers.ts';
 import { emptyDatabase } from './harness/contents.ts';
-import { feedComplete } from './harness/events.ts';
+import { CARD_DATA, feedComplete } from './harness/events.ts';
 import { pagesOf } from './harness/pages.ts';
 import { databaseUrl, givenService, TEST_SECRET, type TestService } from './harness/service.ts';
 import { givenWebhook, givenWorld, stored, testDb, type World } from './harness/world.ts';
@@ -560,7 +560,7 @@ describe('looks for webhooks', () => {
     const add = (count: number) =>
       query(
         db,
-        sql`insert into events (type, project_id, surface) select 'card.moved', ${given.project.id}::int, 'rest' from generate_series(1, ${count}::int)`,
+        sql`insert into events (type, project_id, surface, subject_id, data) select 'card.moved', ${given.project.id}::int, 'rest', 1, ${CARD_DATA} from generate_series(1, ${count}::int)`,
       );
     const claims = async () => {
       await feedComplete();

@@ -1,4 +1,4 @@
-import { afterEach } from 'vitest';
+import { afterEach, expect } from 'vitest';
 import type { SentEvent } from '../../server/contract/event.ts';
 
 /**
@@ -22,8 +22,15 @@ afterEach(() => {
 
 /** Checks the message of a webhook, which a test has received. */
 export async function checkMessage(text: string): Promise<void> {
+  const noteWrong = noteForTest();
   const { messageViolations } = await import('../../server/contract/event.ts');
-  wrongEvents.push(...messageViolations(JSON.parse(text), { isNew: true }));
+  noteWrong(messageViolations(JSON.parse(text), { isNew: true }));
+}
+
+/** Names the test of now: what is found after its end is reported by a later one. */
+function noteForTest(): (found: string[]) => void {
+  const { currentTestName } = expect.getState();
+  return (found) => void wrongEvents.push(...found.map((problem) => `${currentTestName}: ${problem}`));
 }
 
 async function checkedFetch(...parts: Parameters<typeof fetch>): Promise<Response> {
@@ -53,6 +60,7 @@ async function checkedFetch(...parts: Parameters<typeof fetch>): Promise<Respons
 
 /** The same stream, read as it arrives: each event over REST, and each one in superjson over RPC. */
 async function checkedStream(response: Response): Promise<Response> {
+  const noteWrong = noteForTest();
   const { eventViolations } = await import('../../server/contract/event.ts');
   const decoder = new TextDecoder();
   let text = '';
@@ -60,7 +68,7 @@ async function checkedStream(response: Response): Promise<Response> {
     if (!line.startsWith('data: {')) return;
     const sent = JSON.parse(line.slice('data: '.length)) as SentEvent & { json?: SentEvent };
     const event = sent.json ?? sent;
-    if (event.created_at !== undefined) wrongEvents.push(...eventViolations(event, { isNew: true }));
+    if (event.created_at !== undefined) noteWrong(eventViolations(event, { isNew: true }));
   };
   const body = response.body?.pipeThrough(
     new TransformStream<Uint8Array, Uint8Array>({

@@ -1,5 +1,5 @@
 import { afterAll } from 'vitest';
-import { checkWritten } from './checkEvents.ts';
+import { findWrong, mustBeRight } from './checkEvents.ts';
 import { testDatabase } from './service.ts';
 
 /** Before the first suite of a worker: opening the database counts for no test's time limit. */
@@ -9,5 +9,7 @@ const { db } = await testDatabase();
 const shared = globalThis as typeof globalThis & { lastChecked?: string };
 
 afterAll(async () => {
-  shared.lastChecked = await checkWritten(db, shared.lastChecked);
+  const { last, found } = await findWrong(db, shared.lastChecked);
+  shared.lastChecked = last;
+  mustBeRight(found);
 });
