@@ -39,7 +39,10 @@ export async function givenFaultyProxy(serviceUrl: string, faults: Fault[]) {
     // It was counted before the body was changed.
     if (headers['content-length'] !== undefined) headers['content-length'] = String(Buffer.byteLength(body));
     const target = own.find(({ leadsTo }) => leadsTo)?.leadsTo ?? url;
-    const { source, abort } = await forward(agent, serviceUrl + target, method, headers, body);
+    const forwarded = await forward(agent, serviceUrl + target, method, headers, body).catch(() => undefined);
+    // The proxy was closed meanwhile.
+    if (!forwarded) return void response.destroy();
+    const { source, abort } = forwarded;
     response.once('close', abort);
     const held = own.find(({ holds }) => holds)?.holds;
     if (held === 'answer') return;

@@ -9,7 +9,7 @@ import { historyOfKills } from '../history/faults.ts';
 const { url } = await findTestServer();
 afterAll(removeProcesses);
 
-it('what callers see while nodes are killed has no anomaly', { timeout: 180_000 }, async () => {
+it('what callers see while nodes are killed has no anomaly', { timeout: 300_000 }, async () => {
   const place = url ? await givenDatabase(url) : await givenEmbedded();
 
   const { violations } = await withRemoval(place, () =>

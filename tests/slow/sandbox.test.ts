@@ -276,13 +276,13 @@ describe('a fault', () => {
   it('late_webhook brings nothing after a reset', async () => {
     const receiver = await givenReceiver(given);
     receivers.push(receiver);
-    await fail('late_webhook', { seconds: 1 });
+    await fail('late_webhook', { seconds: 5 });
     await create('Late');
     await expect.poll(async () => (await given.describe()).faults).toMatchObject([{ hits: 1 }]);
 
     await reset('empty');
 
-    await pause(1200);
+    await pause(5200);
     expect(receiver.received).toEqual([]);
   });
 

@@ -91,7 +91,7 @@ describe('npx deckhand sandbox', () => {
       `import { startSandbox } from '${kit}';
        const { url } = await startSandbox({ state: 'empty' });
        console.log((await fetch(url + '/health/live')).status);
-       setTimeout(() => process.exit(7), 2000).unref();`,
+       setTimeout(() => process.exit(7), 20_000).unref();`,
     );
 
     expect(await runToEnd([file])).toMatchObject({ code: 0, stdout: '200\n', stderr: '' });

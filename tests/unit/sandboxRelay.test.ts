@@ -69,14 +69,17 @@ it('ends calls of receivers when it is closed', async () => {
 it('sends no late message after it is closed', async () => {
   const { relay, faults, send } = await givenRelay((_, response) => response.writeHead(204).end());
   faults.add({ fault: 'late_webhook', seconds: 10 });
+  // The test runner has a timer of its own, for less than that.
+  await pause(150);
   const before = timers();
   const sent = send().catch(() => 'refused');
   await expect.poll(() => faults.list()[0]?.hits).toBe(1);
+  expect(timers()).toBe(before + 1);
 
   relay.close();
 
   expect(await sent).toBe('refused');
-  await expect.poll(timers).toBe(before);
+  expect(timers()).toBe(before);
 });
 
 it('drops the messages that are late, held or on their way, and takes new ones when it resumes', async () => {
@@ -85,7 +88,7 @@ it('drops the messages that are late, held or on their way, and takes new ones w
     received.push(String(message.headers['webhook-id']));
     if (message.headers['webhook-id'] !== 'slow') response.writeHead(204).end();
   });
-  faults.add({ fault: 'late_webhook', seconds: 0.2 });
+  faults.add({ fault: 'late_webhook', seconds: 10 });
   const late = send('late').catch(() => 'refused');
   await expect.poll(() => faults.list()[0]?.hits).toBe(1);
   faults.add({ fault: 'unordered_webhook' });
@@ -98,7 +101,6 @@ it('drops the messages that are late, held or on their way, and takes new ones w
 
   expect([await late, await slow, await send('repeated').catch(() => 'refused')]).toEqual(Array(3).fill('refused'));
   relay.resume();
-  await pause(300);
   expect((await send('new')).status).toBe(204);
   expect(received).toEqual(['slow', 'new']);
 });
