@@ -1,4 +1,5 @@
 import { type Client, createClient } from '../client.ts';
+import { makeTurns } from '../events/turns.ts';
 import type { Procedures } from '../procedures.ts';
 import { type BoardState, fillBoard, fillTemplate, type TemplateState } from './boards.ts';
 import type { InputOf, OutputOf } from './types.ts';
@@ -66,7 +67,7 @@ export function makeStates(url: string, signIn: { email: string; password: strin
     const email = `${name.replaceAll(' ', '-').toLowerCase()}@example.test`;
     const given = { name, email, password: PASSWORD, ...state };
     // One at a time: the service limits how many passwords it hashes at once.
-    const { user } = await inTurn(() => admin.users.create.mutate(given));
+    const { user } = await inTurn('users', () => admin.users.create.mutate(given));
     const signIn = { email: user.email, password: given.password };
     return { id: user.id, name: user.name, ...signIn, client: createClient({ url, signIn, projectId: project?.id }) };
   }
@@ -122,16 +123,6 @@ async function allEvents(admin: Client, project: ProjectChoice | undefined): Pro
     events.push(...page.events);
   } while (page.has_more);
   return events;
-}
-
-/** Runs one piece of work after another. */
-function makeTurns() {
-  let last: Promise<unknown> = Promise.resolve();
-  return <Result>(work: () => Promise<Result>): Promise<Result> => {
-    const result = last.then(work);
-    last = result.catch(() => undefined);
-    return result;
-  };
 }
 
 const PASSWORD = 'a password of a test user';

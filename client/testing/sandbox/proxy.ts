@@ -3,6 +3,7 @@ import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { laterVersion, tooManyRequests, unavailable, withUnknownFields } from './answers.ts';
+import { refusal, send } from './control.ts';
 import type { Call } from './description.ts';
 import type { Faults } from './faults.ts';
 
@@ -69,8 +70,7 @@ export function makeProxy(serviceUrl: () => Promise<string>, faults: Faults, not
     pass: (received: IncomingMessage, response: ServerResponse): void => {
       pass(received, response).catch((error: Error) => {
         if (response.headersSent) return response.destroy();
-        response.writeHead(502, { 'content-type': 'application/json' });
-        response.end(JSON.stringify({ error: true, message: `The sandbox has no answer: ${error.message}` }));
+        send(response, 502, refusal(`The sandbox has no answer: ${error.message}`));
       });
     },
     /** Ends all calls, streams included. */

@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, isIPv6 } from 'node:net';
+import { makeTurns } from '../../events/turns.ts';
 import { VERSION } from '../../version.ts';
 import { type Clock, makeClock } from '../clock.ts';
 import { startThread } from '../thread.ts';
@@ -10,7 +11,6 @@ import { checkWhole, oneOf, readFields, SandboxMisuse, timestampOf } from './mis
 import { makeProxy } from './proxy.ts';
 import { allowedReceivers } from './receivers.ts';
 import { startRelay, unref } from './relay.ts';
-import { beginRollout } from './rollout.ts';
 import { type SandboxPerson, type SandboxState, STATES } from './states.ts';
 
 export type SandboxOptions = {
@@ -62,13 +62,8 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     throw problem ? new SandboxMisuse(`receivers ${problem}`) : error;
   });
   const people = peopleByRole(thread.started.people);
-  const prepared = async (address: string, state: SandboxState): Promise<string> => {
-    if (state === 'rollout') await beginRollout(address, people.superadmin.key);
-    return address;
-  };
   /** The address of the service. Calls wait for a reset that is under way. */
-  let service = prepared(thread.started.url, state);
-  await service;
+  let service = Promise.resolve(thread.started.url);
   const proxy = makeProxy(
     () => service,
     faults,
@@ -91,26 +86,21 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     faults.clear();
     relay.drop();
     proxy.cut();
-    service = thread.ask({ reset: next }).then((address = '') => prepared(address, next));
+    service = thread.ask({ reset: next }).then((address = '') => address);
     await service.finally(relay.resume);
     state = next;
     calls.splice(0);
     Object.assign(counts, { calls: 0, webhooks: 0 });
   };
-  /** One reset at a time: two would insert the same rows. */
-  let lastReset = Promise.resolve();
+  // Two resets at once would insert the same rows; one under way would remove a fault, or its event alone.
+  const inTurn = makeTurns();
   const control: SandboxControl = {
-    reset: (input = {}) => {
-      const done = lastReset.then(() => resetNow(input));
-      lastReset = done.catch(() => undefined);
-      return done;
-    },
-    addFault: async (input) => {
-      // A reset under way would remove the fault, or its event alone.
-      await lastReset;
-      const { fault } = faults.add(input);
-      if (fault === 'newer_version') await thread.ask({ writeLaterEvent: true });
-    },
+    reset: (input = {}) => inTurn('reset', () => resetNow(input)),
+    addFault: (input) =>
+      inTurn('reset', async () => {
+        const { fault } = faults.add(input);
+        if (fault === 'newer_version') await thread.ask({ writeLaterEvent: true });
+      }),
     clearFaults,
     describe: () => ({
       ...{ warning: WARNING, url, version: VERSION, state, states: STATES, clock: { now: clock.now() }, project_id: 1 },

@@ -8,17 +8,9 @@ import { DEMO_USER, emailOf } from '../../database/seed/demoUsers.ts';
 import { fillSandbox, writeLaterEvent } from '../../database/seed/sandbox.ts';
 import { makeLogger } from '../../security/logger.ts';
 import { type RunningService, start } from '../start.ts';
+import { beginRollout } from './rollout.ts';
 import { readTestSettings, writeToStarter } from './service.ts';
 import { relayWebhooks } from './webhookRelay.ts';
-
-/** The rows that the service starts with; the caller makes a rollout with the service's own procedures. */
-const ROWS = {
-  empty: 'people',
-  demo: 'demo',
-  large_board: 'large board',
-  expired_trial: 'expired trial',
-  rollout: 'demo',
-} as const satisfies Record<SandboxState, unknown>;
 
 /**
  * Serves a sandbox. A reset starts the service again, so that limits and everything else in memory are new; the database stays
@@ -34,8 +26,9 @@ export async function serveSandbox(port: MessagePort, given: Record<string, stri
 
   const reset = async (state: SandboxState) => {
     await running?.stop();
-    const people = await fillSandbox(database, ROWS[state], SCOPES);
+    const people = await fillSandbox(database, state, SCOPES);
     running = await start(settings, logger, () => undefined, undefined, undefined, database);
+    if (state === 'rollout') await beginRollout(running.url, people[0]?.key ?? '');
     return { url: running.url, people };
   };
   port.on('message', async ({ reply, reset: state, writeLaterEvent: isLater }: Request) => {

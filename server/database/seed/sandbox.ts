@@ -7,11 +7,11 @@ import { type Db, insertRows, query, transact } from '../query.ts';
 import { addTenants, continueIds, fillWithDemoData } from './demo.ts';
 import { DEMO_USER, type DemoName, emailOf } from './demoUsers.ts';
 
-/** Which rows a sandbox begins with. */
-type Rows = 'people' | 'demo' | 'large board' | 'expired trial';
+/** What a sandbox begins with; a rollout follows when the service runs. */
+type State = 'empty' | 'demo' | 'large_board' | 'expired_trial' | 'rollout';
 
 /** Replaces all rows. They have the same ids and keys each time, and so do rows that are created afterwards. */
-export async function fillSandbox(database: Database, rows: Rows, scopes: string[]) {
+export async function fillSandbox(database: Database, state: State, scopes: string[]) {
   const { db } = database;
   await emptyTables(db, { id: 0 });
   await query(
@@ -20,10 +20,10 @@ export async function fillSandbox(database: Database, rows: Rows, scopes: string
       select setval(format('%I.%I', schemaname, sequencename)::regclass, 1, false) from pg_sequences
       where schemaname = current_schema`,
   );
-  if (rows === 'people' || rows === 'large board') await addTenants(db);
+  if (state === 'empty' || state === 'large_board') await addTenants(db);
   else await fillWithDemoData(database);
-  if (rows === 'large board') await addLargeBoard(db);
-  if (rows === 'expired trial')
+  if (state === 'large_board') await addLargeBoard(db);
+  if (state === 'expired_trial')
     await query(db, sql`update subscriptions set trial_ends_at = now() - interval '1 day' where platform_id = 1`);
   const people = await addKeys(db, scopes);
   await continueIds(db);

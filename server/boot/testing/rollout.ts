@@ -1,11 +1,9 @@
-import { Agent, request } from 'node:http';
-import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
-import { createClient } from '../../client.ts';
+import { createClient } from '../../../client/client.ts';
 
 /** Brings release 2 of the demo's template to project 1, as the first of three stages. */
 export async function beginRollout(url: string, token: string): Promise<void> {
-  const admin = createClient({ url, token, fetch: fetchDirectly });
+  const admin = createClient({ url, token });
   // The demo data has two projects with the template.
   for (const name of ['Harbor Events', 'Harbor Jobs'])
     await admin.projects.create.mutate({ platform_id: 1, name, tools: ['onboarding'] });
@@ -17,15 +15,3 @@ export async function beginRollout(url: string, token: string): Promise<void> {
   // The service works on rollouts in the background.
   while (!(await admin.rollouts.get.query({ id: rollout.id })).rollout.is_soaking) await pause(10);
 }
-
-/** The global `fetch` may use a proxy that the environment names. */
-const fetchDirectly = (address: Parameters<typeof fetch>[0], { method = 'GET', headers, body }: RequestInit = {}) =>
-  new Promise<Response>((resolve, reject) => {
-    const sent = Object.fromEntries(new Headers(headers));
-    const call = request(String(address), { agent: new Agent(), method, headers: sent }, (answer) => {
-      const type = answer.headers['content-type'] ?? '';
-      const init = { status: answer.statusCode ?? 502, headers: { 'content-type': type } };
-      text(answer).then((received) => resolve(new Response(received, init)), reject);
-    });
-    call.on('error', reject).end(body);
-  });
