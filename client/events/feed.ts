@@ -41,11 +41,8 @@ export async function* readFeed(client: Client, options: FeedOptions): AsyncGene
     try {
       const stream = inBatches(client.events.follow({ ...which, after }, { signal: ending.signal }));
       // After an error that passes, the stream is at its end, and the feed is read again.
-      for (
-        let next = await insist(() => stream.next(), signal);
-        !next.done;
-        next = await insist(() => stream.next(), signal)
-      ) {
+      const read = () => insist(() => stream.next(), signal);
+      for (let next = await read(); !next.done; next = await read()) {
         after = next.value.cursor;
         yield next.value;
       }

@@ -40,7 +40,6 @@ export function fileStorage(path: string): MirrorStorage {
       for (const [at, line] of changes.entries()) place = applyLine(rows, line, `Line ${at + 1} of ${path}`);
       kept = rows;
       if (!place) return undefined;
-      await rewrite(rows, place);
       return { rows: copyOf(rows), ...place };
     },
     save: async (change) => {

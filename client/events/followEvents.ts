@@ -44,6 +44,7 @@ export async function followEvents<Transaction = undefined>(
       ownError = error;
       throw error;
     });
+  const isOwn = (error: unknown) => error === ownError;
   const work = async (after: string, succeeded: () => void) => {
     for await (const { events, cursor } of readFeed(client, { after, types, projectId, isOnce, signal })) {
       // The events of a page share its cursor, which is stored with the last one.
@@ -55,17 +56,8 @@ export async function followEvents<Transaction = undefined>(
   };
   // Reads the feed again: after a restore of the service, a handler may fail until the stored cursor is refused.
   const workOn = (first: string) =>
-    insist(
-      async (succeeded) => work((await own(store.readCursor())) ?? first, succeeded),
-      signal,
-      (error) => error === ownError,
-    );
-  const writeCursor = (cursor: string) =>
-    insist(
-      () => store.writeCursor(cursor),
-      signal,
-      () => true,
-    );
+    insist(async (succeeded) => work((await own(store.readCursor())) ?? first, succeeded), signal, isOwn);
+  const writeCursor = (cursor: string) => insist(() => own(store.writeCursor(cursor)), signal, isOwn);
   const readCursor = () => store.readCursor();
   await untilSignal(signal, () => fromCursor(client, { readCursor, writeCursor }, { begin, signal }, workOn));
 }

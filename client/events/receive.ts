@@ -96,13 +96,7 @@ async function readBody(chunks: Chunks, maxBytes: number): Promise<Uint8Array<Ar
     if (length > maxBytes) return undefined;
     read.push(chunk);
   }
-  const body = new Uint8Array(length);
-  let at = 0;
-  for (const chunk of read) {
-    body.set(chunk, at);
-    at += chunk.length;
-  }
-  return body;
+  return new Uint8Array(await new Blob(read as BlobPart[]).arrayBuffer());
 }
 
 /** Not every runtime can iterate over a stream. */

@@ -12,10 +12,7 @@ export function makeSignatureCheck(secrets: readonly string[]): CheckSignature {
   const keys = secrets.map(decode).map((key) => importKey(key));
 
   return async ({ id, timestamp, signatures }, body) => {
-    const start = new TextEncoder().encode(`${id}.${timestamp}.`);
-    const content = new Uint8Array(start.length + body.length);
-    content.set(start);
-    content.set(body, start.length);
+    const content = await new Blob([`${id}.${timestamp}.`, body]).arrayBuffer();
     const sent = signatures.split(' ').flatMap((signature) => signature.match(/^v1,(.+)$/)?.[1] ?? []);
 
     let isRight = false;
