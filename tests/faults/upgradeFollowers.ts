@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'kysely';
+import { readMessages } from '../../client/sse.ts';
 import { readRows } from '../harness/process.ts';
 import { timeUntil } from './outcome.ts';
 import { call, compareDelivered, type Receiver } from './receiver.ts';
@@ -95,18 +96,11 @@ function followStream(target: Target, { token, project_id, after }: Following, s
       signal,
     });
     if (response.status !== 200) followed.violations.push(`${response.status} ${await response.text()}`);
-    let text = '';
-    for await (const part of response.body!.pipeThrough(new TextDecoderStream())) {
-      const messages = (text + part).split('\n\n');
-      text = messages.pop()!;
-      for (const message of messages) note(message);
+    for await (const { id, data } of readMessages(response.body!)) {
+      last = id ?? last;
+      const event = data ? JSON.parse(data) : {};
+      if (event.id !== undefined) followed.seen.push(event.id);
     }
-  };
-  const note = (message: string) => {
-    last = /^id: (.+)$/m.exec(message)?.[1] ?? last;
-    const data = /^data: (.+)$/m.exec(message)?.[1];
-    const { id } = data ? JSON.parse(data) : {};
-    if (id !== undefined) followed.seen.push(id);
   };
   const read = async () => {
     for (let round = 0; !signal.aborted; round++) {

@@ -1,7 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import type { Client } from '../../client/client.ts';
-import { isRefusal } from '../../client/client.ts';
 import type { MirrorRows } from '../../client/events/events.ts';
+import { unlessGone } from '../../client/events/fetchRow.ts';
+import { NO_ROWS } from '../../client/events/mirrorRows.ts';
 import { toCursor } from '../../server/domain/event/feed.ts';
 
 /** A cursor of another database. */
@@ -15,11 +16,8 @@ export async function loseCursor(file: string): Promise<void> {
 
 /** The rows of a board as `boards.get` has them, to compare with a mirror: without what depends on the time. */
 export async function boardOf(client: Client, id: number): Promise<MirrorRows> {
-  const found = await client.boards.get.query({ id }).catch((error) => {
-    if (isRefusal(error) && error.status === 404) return undefined;
-    throw error;
-  });
-  if (!found) return { boards: new Map(), groups: new Map(), cards: new Map() };
+  const found = await unlessGone(client.boards.get.query({ id }));
+  if (!found) return NO_ROWS;
   const { groups, ...board } = found.board;
   return {
     boards: new Map([[id, board]]),

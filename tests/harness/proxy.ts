@@ -37,6 +37,7 @@ export async function givenProxyTo(serverUrl: string): Promise<Proxy> {
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as AddressInfo;
+  const cut = () => [...sockets].map((socket) => socket.destroy()).length;
 
   return {
     url: Object.assign(new URL(serverUrl), { hostname: '127.0.0.1', port }).href,
@@ -52,14 +53,10 @@ export async function givenProxyTo(serverUrl: string): Promise<Proxy> {
       target = new URL(other);
     },
     opened: () => opened,
-    cut: () => {
-      const count = sockets.size;
-      for (const socket of sockets) socket.destroy();
-      return count;
-    },
+    cut,
     close: () => {
       server.close();
-      for (const socket of sockets) socket.destroy();
+      cut();
     },
   };
 }

@@ -100,11 +100,14 @@ async function record(
 
   // The feed ends before the oldest transaction that is still running, so nothing is missing before the last call.
   const last = makeCaller('the last one', world.clients[0]!.token, seed, calls);
-  const marker = await untilDone(last, target);
+  const sending = { operation: 'cards.create', input: { title: 'The last one' } };
+  const create = () => perform(last, target, { ...sending, writes: [{ verb: 'created', fields: {} }] });
+  let marker = await create();
+  for (; marker.call.outcome !== 'done'; marker = await create()) await setTimeout(50);
   let events: History['events'] = [];
   const isComplete = async () => {
     events = await eventsAfter(target.urls[0]!, world.superadmin, expected);
-    return events.some(({ request_id }) => request_id === marker.id);
+    return events.some(({ request_id }) => request_id === marker.call.id);
   };
   await timeUntil(isComplete, longestDelivery);
   const hasArrived = async () =>
@@ -129,20 +132,6 @@ const ROWS = sql<Shown>`
   from cards where deleted_at is null and not is_master
   union all select 'comment ' || id, version, jsonb_build_object('comment', comment) from comments where deleted_at is null
   union all select 'tag ' || id, version, jsonb_build_object('name', name) from tags where deleted_at is null`;
-
-/** A call that is answered, however often it takes. */
-async function untilDone(caller: Caller, target: Target): Promise<Call> {
-  for (;;) {
-    const sending = {
-      operation: 'cards.create',
-      input: { title: 'The last one' },
-      writes: [{ verb: 'created', fields: {} }],
-    };
-    const { call } = await perform(caller, target, sending as never);
-    if (call.outcome === 'done') return call;
-    await setTimeout(50);
-  }
-}
 
 /** Syncs a template, and returns what changes it again: by a sync, or by a rollout. */
 async function givenCopies(admin: Caller, reader: Caller, target: Target, world: World, pool: Pool) {

@@ -26,41 +26,32 @@ type Operation = {
 };
 
 const OPERATIONS: Operation[] = [
-  {
-    path: 'cards.create',
-    input: (title, { groups }, random) => ({ title, group_id: random.pick(groups) }),
-    isKeyed: true,
-  },
-  { path: 'cards.create', input: (title, { groups }, random) => ({ title, group_id: random.pick(groups) }) },
+  { path: 'cards.create', input: (title, { groups }, { pick }) => ({ title, group_id: pick(groups) }), isKeyed: true },
+  { path: 'cards.create', input: (title, { groups }, { pick }) => ({ title, group_id: pick(groups) }) },
   {
     path: 'cards.move',
-    input: (_, world, random) => ({
-      id: random.pick(world.cards),
-      group_id: random.pick(world.groups),
-      position: 1 + random.below(3),
+    input: (_, { cards, groups }, { pick, below }) => ({
+      id: pick(cards),
+      group_id: pick(groups),
+      position: 1 + below(3),
     }),
   },
-  { path: 'cards.update', input: (title, { cards }, random) => ({ id: random.pick(cards), title }), isKeyed: true },
-  { path: 'cards.delete', input: (_, { cards }, random) => ({ id: random.pick(cards) }), isKeyed: true },
+  { path: 'cards.update', input: (title, { cards }, { pick }) => ({ id: pick(cards), title }), isKeyed: true },
+  { path: 'cards.delete', input: (_, { cards }, { pick }) => ({ id: pick(cards) }), isKeyed: true },
   {
     path: 'comments.create',
-    input: (comment, { cards }, random) => ({ card_id: random.pick(cards), comment }),
+    input: (comment, { cards }, { pick }) => ({ card_id: pick(cards), comment }),
     isKeyed: true,
   },
   { path: 'members.invite', input: (mark) => ({ email: `${mark}@example.test`, role: 'viewer' }), who: 'owner' },
-  { path: 'webhooks.rotateSecret', input: (_, { webhooks }, random) => ({ id: random.pick(webhooks) }), who: 'owner' },
+  { path: 'webhooks.rotateSecret', input: (_, { webhooks }, { pick }) => ({ id: pick(webhooks) }), who: 'owner' },
   { path: 'account.startExport', input: () => ({}) },
   {
     path: 'masterCards.update',
-    input: (title, world, random) => ({ id: random.pick(world.masterCards), title }),
+    input: (title, world, { pick }) => ({ id: pick(world.masterCards), title }),
     who: 'owner',
   },
-  {
-    path: 'masterBoards.sync',
-    input: (_, { masterBoard }) => ({ board_id: masterBoard }),
-    who: 'owner',
-    isKeyed: true,
-  },
+  { path: 'masterBoards.sync', input: (_, world) => ({ board_id: world.masterBoard }), who: 'owner', isKeyed: true },
 ];
 
 const CLIENTS = 4;
@@ -88,25 +79,13 @@ export function startClients(seed: number, world: World, nodes: Map<string, Node
   }
 
   async function rollOut(name: string, random: Random, token: string): Promise<void> {
-    const published = await call(name, random, {
-      path: 'releases.publish',
-      input: { board_id: world.masterBoard, note: 'Why' },
-      token,
-      key: 'k-publish',
-    });
-    const release_id = published?.release.id;
-    const planned =
-      release_id &&
-      (await call(name, random, {
-        path: 'rollouts.plan',
-        input: { release_id, stages: [{ percent: 40, soak_minutes: 0 }, { percent: 100 }] },
-        token,
-        key: 'k-plan',
-      }));
+    const ask = (path: string, input: object) => call(name, random, { path, input, token, key: `k-${path}` });
+    const published = await ask('releases.publish', { board_id: world.masterBoard, note: 'Why' });
+    const stages = [{ percent: 40, soak_minutes: 0 }, { percent: 100 }];
+    const planned = published && (await ask('rollouts.plan', { release_id: published.release.id, stages }));
     const id = planned?.rollout.id;
-    const started = id && (await call(name, random, { path: 'rollouts.start', input: { id }, token, key: 'k-start' }));
-    if (started && random.isTrue(0.3))
-      await call(name, random, { path: 'rollouts.rollback', input: { id }, token, key: 'k-back' });
+    const started = id && (await ask('rollouts.start', { id }));
+    if (started && random.isTrue(0.3)) await ask('rollouts.rollback', { id });
   }
 
   async function call(
@@ -115,14 +94,7 @@ export function startClients(seed: number, world: World, nodes: Map<string, Node
     { path, input, token, key }: Pick<NodeCall, 'path' | 'input' | 'token' | 'key'>,
     mark = path,
   ): Promise<any> {
-    const record: Called = {
-      path,
-      mark,
-      key,
-      results: [],
-      refused: [],
-      unknown: 0,
-    };
+    const record: Called = { path, mark, key, results: [], refused: [], unknown: 0 };
     called.push(record);
     const attempt = async (node: string) => {
       const life = schedule.lives.get(node)!;

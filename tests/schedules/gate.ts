@@ -56,12 +56,8 @@ export function installGate(): void {
     const node = tasks.getStore()?.life.node;
     if (node) nodes.set(this, node);
     this.once('end', () => nodes.delete(this));
-    let done = () => {};
-    void whileOpening(
-      new Promise<void>((resolve) => {
-        done = resolve;
-      }),
-    );
+    const { promise, resolve: done } = Promise.withResolvers<void>();
+    void whileOpening(promise);
     return connect.call(this, (error?: Error) => {
       done();
       callback(error);

@@ -80,27 +80,17 @@ function startWork({ database, secretBox, keyMaxDays }: Services, life: Life, ho
   if (how.removes) inTask('removal', () => startBackground(database, works, LOG));
   inTask('clearing', () => startBackground(database, [RECENT_CLEARING], LOG, 10_000));
   const outgoing = { post: how.post(life), close: ignore };
-  const delivering = {
-    db,
-    services: { keyMaxDays },
-    secretBox,
-    log: LOG,
-    holder: life.holder,
-    random: () => 0,
-    outgoing,
+  const rest = { services: { keyMaxDays }, secretBox, holder: life.holder, random: () => 0 };
+  const starts = {
+    webhooks: () => startWebhooks({ db, log: LOG, outgoing, ...rest }),
+    rollouts: () => startRollouts(database, LOG),
+    mails: () => startMails({ db, log: LOG, base: 'https://boards.example.com', send: how.send(life) }),
+    exports: () => startAccountWork({ db, log: LOG, file: undefined, onDue: ignore }),
   };
-  const begun = [
-    inTask('webhooks', () => startWebhooks(delivering)),
-    inTask('rollouts', () => startRollouts(database, LOG)),
-    inTask('mails', () => startMails({ db, log: LOG, base: 'https://boards.example.com', send: how.send(life) })),
-    inTask('exports', () => startAccountWork({ db, log: LOG, file: undefined, onDue: ignore })),
-  ];
-  const names = ['webhooks', 'rollouts', 'mails', 'exports'];
-  return begun.map(
-    ({ wake }, at) =>
-      () =>
-        inTask(names[at]!, wake),
-  );
+  return Object.entries(starts).map(([name, start]) => {
+    const { wake } = inTask(name, start);
+    return () => inTask(name, wake);
+  });
 }
 
 async function run(services: Services, { token, path, input, key }: NodeCall): Promise<unknown> {

@@ -1,49 +1,34 @@
 import pg from 'pg';
 import { givenCluster } from '../faults/privateServer.ts';
+import { givenServerDatabase, onServer } from '../harness/server.ts';
 
-/** A server whose `now()` is virtual, and connections to look at it and to steer it. */
-export type VirtualServer = {
-  url: string;
-  /** Moves the server's clock forward. */
-  setNow: (milliseconds: number) => Promise<void>;
-  /** Which of these processes wait for a lock of another one. */
-  findWaiting: (pids: number[]) => Promise<Set<number>>;
-  /** Which of these connections are in a transaction. */
-  findOpen: (pids: number[]) => Promise<Set<number>>;
-  /** Ends processes, and waits until their locks are free. */
-  terminate: (pids: number[]) => Promise<void>;
-  vacuum: () => Promise<void>;
-  remove: () => Promise<void>;
-};
-
-const DATABASE = 'schedules';
+/** A server whose `now()` is virtual, and what looks at it and steers it. */
+export type VirtualServer = NonNullable<Awaited<ReturnType<typeof givenVirtualServer>>>;
 
 /** Private, since the end of the feed depends on all transactions of a server. Undefined if no server is installed. */
-export async function givenVirtualServer(): Promise<VirtualServer | undefined> {
+export async function givenVirtualServer() {
   const cluster = await givenCluster();
   if (!cluster) return undefined;
-  const first = await connect(cluster.url);
-  for (const setting of SETTINGS) await first.query(`alter system set ${setting}`);
-  await first.query('select pg_reload_conf()');
-  await first.query(`create database ${DATABASE}`);
-  await first.end();
-  const url = Object.assign(new URL(cluster.url), { pathname: `/${DATABASE}` }).href;
-  const control = await connect(url);
+  for (const setting of SETTINGS) await onServer(cluster.url, `alter system set ${setting}`);
+  await onServer(cluster.url, 'select pg_reload_conf()');
+  const { url } = await givenServerDatabase(cluster.url, 'schedules');
+  const control = new pg.Client(url);
+  await control.connect();
   await control.query(VIRTUAL_NOW);
+  const find = async (name: string, text: string, pids: number[]) =>
+    new Set((await control.query({ name, text, values: [pids] })).rows.map(({ pid }) => pid as number));
   return {
     url,
-    setNow: async (milliseconds) => {
+    /** Moves the server's clock forward. */
+    setNow: async (milliseconds: number) => {
       await control.query({ name: 'set', text: SET_NOW, values: [milliseconds * 1000] });
     },
-    findWaiting: async (pids) => {
-      const { rows } = await control.query({ name: 'find', text: FIND_WAITING, values: [pids] });
-      return new Set(rows.map(({ pid }) => pid));
-    },
-    findOpen: async (pids) => {
-      const { rows } = await control.query({ name: 'open', text: FIND_OPEN, values: [pids] });
-      return new Set(rows.map(({ pid }) => pid));
-    },
-    terminate: async (pids) => {
+    /** Which of these processes wait for a lock of another one. */
+    findWaiting: (pids: number[]) => find('waiting', FIND_WAITING, pids),
+    /** Which of these connections are in a transaction. */
+    findOpen: (pids: number[]) => find('open', FIND_OPEN, pids),
+    /** Ends processes, and waits until their locks are free. */
+    terminate: async (pids: number[]) => {
       await control.query('select pg_terminate_backend(pid, 5000) from pg_stat_activity where pid = any($1)', [pids]);
     },
     vacuum: async () => {
@@ -81,9 +66,3 @@ const VIRTUAL_NOW = `
 const SET_NOW = `select setval('virtual.microseconds', greatest(last_value, $1::bigint)) from virtual.microseconds`;
 const FIND_OPEN = `select pid from pg_stat_activity where pid = any($1::int[]) and xact_start is not null`;
 const FIND_WAITING = `select pid from unnest($1::int[]) as pid where cardinality(pg_blocking_pids(pid)) > 0`;
-
-async function connect(url: string): Promise<pg.Client> {
-  const client = new pg.Client(url);
-  await client.connect();
-  return client;
-}

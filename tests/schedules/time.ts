@@ -10,10 +10,7 @@ export type Task = { life: Life; name: string };
 export const tasks = new AsyncLocalStorage<Task>();
 
 export function makeLife(node: string, number: number): Life {
-  let fail: (why: Error) => void = () => undefined;
-  const died = new Promise<never>((_, reject) => {
-    fail = reject;
-  });
+  const { promise: died, reject: fail } = Promise.withResolvers<never>();
   died.catch(() => undefined);
   const end = (why: Error) => {
     life.isDead = true;

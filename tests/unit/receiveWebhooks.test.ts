@@ -41,15 +41,6 @@ function givenReceiver(more: Partial<ReceiveOptions<undefined>> = {}) {
 
 const moved = (fields: Partial<ChangeEvent> = {}) => anEvent({ type: 'card.moved', subject_id: 7, ...fields });
 
-/** Work that ends when it is told to. */
-function givenGate() {
-  let open = () => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { open, opened };
-}
-
 describe('a message', () => {
   it('is handled as the event that it has, and acknowledged', async () => {
     const { send, handled } = givenReceiver();
@@ -141,7 +132,7 @@ describe('a message', () => {
 
 describe('a receiver', () => {
   it('drops a repeat, also one that comes meanwhile', async () => {
-    const { open, opened } = givenGate();
+    const { promise: opened, resolve: open } = Promise.withResolvers<void>();
     let calls = 0;
     const { send } = givenReceiver({ on: { 'card.moved': () => ++calls && opened, 'card.created': () => undefined } });
     const event = moved();
@@ -171,15 +162,15 @@ describe('a receiver', () => {
   });
 
   it('lets an event wait for an earlier one of the same row, and no other', async () => {
-    const [started, released] = [givenGate(), givenGate()];
+    const [started, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const ended: string[] = [];
     const [first, second, other] = [moved(), moved(), moved({ subject_id: 8 })];
     const { send } = givenReceiver({
       on: {
         'card.moved': async ({ id }) => {
           if (id === first.id) {
-            started.open();
-            await released.opened;
+            started.resolve();
+            await released.promise;
           }
           ended.push(id);
         },
@@ -188,10 +179,10 @@ describe('a receiver', () => {
 
     // Signatures are checked on other threads, so two messages that are sent together arrive in any order.
     const waiting = [send(first)];
-    await started.opened;
+    await started.promise;
     waiting.push(send(second));
     expect(await send(other)).toBe(204);
-    released.open();
+    released.resolve();
     await Promise.all(waiting);
 
     expect(ended).toEqual([other.id, first.id, second.id]);
