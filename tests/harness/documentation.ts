@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { procedures } from '../../server/api/procedures.ts';
 import { blocksOf as blocksIn, missingLines, scriptOf, stepsOf } from './guide.ts';
+import { givenTarball } from './packedClient.ts';
 import {
   givenDemoDirectory,
   givenMigratedDirectory,
@@ -117,22 +118,26 @@ async function runInShell(
   script: string,
   { typed = '', settings = {} }: { typed?: string; settings?: Record<string, string | undefined> } = {},
 ): Promise<{ code: number | null; printed: string }> {
-  const child = spawn('bash', ['-e', '-o', 'pipefail', '-c', (await withoutNpx()) + onService(script)], {
-    cwd: copy,
-    // The copy has a migration that the prepared database of this run lacks.
-    env: {
-      ...process.env,
-      ...provisioning,
-      ...settings,
-      XDG_CONFIG_HOME: join(copy, 'config'),
-      TEST_WORKPLACE: undefined,
-      npm_config_update_notifier: 'false',
-      npm_config_cache: join(copy, 'npm'),
-      // A packed client has no dependencies: installing it needs no network.
-      npm_config_offline: 'true',
-      npm_config_audit: 'false',
+  const child = spawn(
+    'bash',
+    ['-e', '-o', 'pipefail', '-c', (await withoutNpx()) + onService(await withPacked(script))],
+    {
+      cwd: copy,
+      // The copy has a migration that the prepared database of this run lacks.
+      env: {
+        ...process.env,
+        ...provisioning,
+        ...settings,
+        XDG_CONFIG_HOME: join(copy, 'config'),
+        TEST_WORKPLACE: undefined,
+        npm_config_update_notifier: 'false',
+        npm_config_cache: join(copy, 'npm'),
+        // A packed client has no dependencies: installing it needs no network.
+        npm_config_offline: 'true',
+        npm_config_audit: 'false',
+      },
     },
-  });
+  );
   let printed = '';
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (printed += text));
   child.stdin.end(typed);
@@ -155,6 +160,17 @@ async function withoutNpx(): Promise<string> {
 async function ofServer(): Promise<string> {
   commands ??= await startProgram(['tests/harness/commandServer.ts'], {});
   return `${process.execPath} ${join(import.meta.dirname, 'command.js')} ${new URL(commands.url).port}`;
+}
+
+/** Packing takes several seconds: a page gets what the suites of the packages pack with the same command. */
+async function withPacked(script: string): Promise<string> {
+  let packed = script;
+  for (const kind of ['client', 'server'] as const) {
+    const command = `npm run pack:${kind}`;
+    if (script.includes(command))
+      packed = packed.replace(command, `{ mkdir -p dist && cp ${await givenTarball(kind)} dist; }`);
+  }
+  return packed;
 }
 
 /** Dozens of commands, each with its own process, and for one page whole suites: a busy machine takes minutes. */

@@ -3,7 +3,7 @@ import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { procedures } from '../../server/api/procedures.ts';
-import { givenDirectory, madeOnce, runToEnd } from './process.ts';
+import { givenDirectory, inherited, madeOnce } from './process.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const run = promisify(execFile);
@@ -11,8 +11,7 @@ const run = promisify(execFile);
 /** The packed client or service, made once for the whole run. */
 export async function givenTarball(kind: 'client' | 'server'): Promise<string> {
   const directory = await madeOnce(`packed-${kind}`, async (directory) => {
-    const { code, stdout, stderr } = await runToEnd([`server/package/${kind}Pack.ts`, directory]);
-    if (code !== 0) throw new Error(`The ${kind} was not packed:\n${stdout}${stderr}`);
+    await run('npm', ['run', `pack:${kind}`, '--', directory], { cwd: ROOT, env: inherited() });
   });
   const [tarball] = await readdir(directory);
   return join(directory, tarball!);

@@ -161,7 +161,7 @@ function launchWith(program: string, words: string[], settings: Record<string, s
 }
 
 /** The environment without settings of the service; with PostgreSQL's own defaults. */
-function inherited(): NodeJS.ProcessEnv {
+export function inherited(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => /^(PATH|HOME|USER|PG[A-Z]+)$/.test(name)));
 }
 
