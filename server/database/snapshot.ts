@@ -41,7 +41,11 @@ export async function makeMigrated(DATA_DIR: string, archive: string): Promise<v
  * The archive of a migrated database. A checkout makes it once, and again when its files changed; undefined where nothing can
  * be written.
  */
-export async function makePrepared(cache = CACHE, sources = import.meta.dirname): Promise<string | undefined> {
+export async function makePrepared(
+  cache = CACHE,
+  sources = import.meta.dirname,
+  make = makeMigrated,
+): Promise<string | undefined> {
   if (existsSync(MIGRATED)) return MIGRATED;
   const name = await preparedName(sources);
   const archive = join(cache, name);
@@ -50,7 +54,7 @@ export async function makePrepared(cache = CACHE, sources = import.meta.dirname)
   const stage = await makeStage(cache);
   if (stage === undefined) return undefined;
   try {
-    await makeMigrated(join(stage, 'data'), join(stage, name));
+    await make(join(stage, 'data'), join(stage, name));
     // Several may make it at once: each is complete, and the last one stays.
     await rename(join(stage, name), archive);
   } finally {
