@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir, readFile } from 'node:fs/promises';
+import { cp, mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
-import { givenDirectory, givenMigratedDirectory, removeProcesses, runToEnd } from '../harness/process.ts';
+import { givenDirectory, givenMigratedDirectory, removeProcesses } from '../harness/process.ts';
 
 /** The command line as a process: the file that `bin` in package.json names. */
 
@@ -57,16 +57,5 @@ describe('npx deckhand', () => {
       const stderr = expect.stringMatching(/npm ci brings Node 24\.\n$/);
       await expect(start).rejects.toMatchObject({ code: 1, stderr });
     }
-  });
-});
-
-describe('npm run collection', () => {
-  it('writes the collection to a file, whose directory may be missing', async () => {
-    const file = join(await givenDirectory(), 'made/collection.json');
-
-    const ended = await runToEnd(['server/cli/collection.ts', file]);
-
-    expect(ended).toMatchObject({ code: 0, stdout: `Wrote ${file}\n`, stderr: '' });
-    expect(JSON.parse(await readFile(file, 'utf8')).item.length).toBeGreaterThan(5);
   });
 });

@@ -1,8 +1,11 @@
-import { describe, expect, it } from 'vitest';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it, vi } from 'vitest';
 import { type Collection, collectionOf } from '../../server/api/openapi/collection.ts';
 import { openApiDocument, operationsOf } from '../../server/api/openapi/document.ts';
 import { document } from '../../server/contract/violations.ts';
 import { givenDemoService } from '../harness/demo.ts';
+import { givenDirectory } from '../harness/process.ts';
 
 type Request = Collection['item'][number]['item'][number]['request'];
 
@@ -68,6 +71,23 @@ describe('the collection', () => {
       expect(item, path).toMatchObject({ name: post.summary });
       expect(item!.response.length).toBe(Object.keys(post.responses).length);
     }
+  });
+
+  it('is written to a file, whose directory may be missing', async () => {
+    const file = join(await givenDirectory(), 'made/collection.json');
+    const { argv } = process;
+    process.argv = ['node', 'collection.ts', file];
+    const printed: unknown[] = [];
+    vi.spyOn(console, 'log').mockImplementation((line) => void printed.push(line));
+
+    // As a program of its own: docs/rest.md.
+    await import('../../server/cli/collection.ts').finally(() => {
+      process.argv = argv;
+      vi.restoreAllMocks();
+    });
+
+    expect(printed).toEqual([`Wrote ${file}`]);
+    expect(JSON.parse(await readFile(file, 'utf8'))).toEqual(collection);
   });
 
   it('signs in per folder, with a user who may call what is in it', () => {
