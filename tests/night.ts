@@ -11,7 +11,9 @@ const { only, seeds, from } = programOptions('npm run test:night --', {
   from: '1',
 });
 
-const VITEST = 'node_modules/vitest/vitest.mjs';
+/** A slow suite, which does more at night. */
+const slow = (suite: string) =>
+  `node_modules/vitest/vitest.mjs run --project slow tests/slow/${suite}.test.ts`.split(' ');
 
 type Part = { name: string; program: string[] };
 
@@ -20,7 +22,9 @@ const PARTS: Part[] = [
   { name: 'planted races', program: ['tests/schedules/plants.ts'] },
   { name: 'planted bugs in histories', program: ['tests/history/planted.ts'] },
   { name: 'faults', program: ['tests/faults/main.ts'] },
-  { name: 'controls of the page', program: [VITEST, 'run', '--project', 'slow', 'tests/slow/pageRoles.test.ts'] },
+  { name: 'controls of the page', program: slow('pageRoles') },
+  { name: 'changes of the documentation', program: slow('documentedChanges') },
+  { name: 'contract of the package', program: slow('testKitPackage') },
   { name: 'fuzz', program: ['tests/fuzz/run.ts'] },
   { name: 'fuzz on PostgreSQL', program: ['tests/fuzz/run.ts', '--database', 'postgresql'] },
 ];

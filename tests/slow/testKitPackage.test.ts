@@ -161,7 +161,9 @@ describe('the packed service', () => {
     const page = await readPage(url);
     const { token } = await signIn(url, 'admin@demo.test');
     const program = relative(ROOT, join(service, bin.deckhand));
-    const checked = await runToEnd([program, 'contract', '--write'], { DECKHAND_URL: url, DECKHAND_KEY: token! });
+    // docs/commands.md also checks the calls that write, on the service from its sources.
+    const writes = process.env.NIGHT ? ['--write'] : [];
+    const checked = await runToEnd([program, 'contract', ...writes], { DECKHAND_URL: url, DECKHAND_KEY: token! });
     const compared = await runToEnd([program, 'diff', join(service, 'docs/openapi.json'), `${url}/openapi.json`]);
     const { code } = await stop();
     const { stdout } = await runToEnd([program, 'migrate'], { DATA_DIR });
