@@ -44,6 +44,7 @@ const RUN_ELSEWHERE: Record<string, string> = {
   'pg_dump --format=custom --file=deckhand.dump': 'the test of pg_dump runs it',
   'createdb deckhand_restored\npg_restore --dbname=deckhand_restored --no-owner --no-privileges --single-transaction deckhand.dump':
     'the test of pg_dump runs it',
+  'npx deckhand contract --url $DECKHAND_URL': 'the test of the packed service runs it',
   'npx deckhand sandbox': 'the next command of the page starts it in the background',
   'python3 test_cards.py': 'the test of the sandbox runs it where Python is installed',
   'npx openapi-typescript@7 http://127.0.0.1:3000/openapi.json -o deckhand.ts': 'the test of third parties runs it',
