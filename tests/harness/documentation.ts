@@ -123,7 +123,7 @@ async function runInShell(
 ): Promise<{ code: number | null; printed: string }> {
   const child = spawn(
     'bash',
-    ['-e', '-o', 'pipefail', '-c', (await withoutNpx()) + onService(await withPacked(script))],
+    ['-e', '-o', 'pipefail', '-c', ENDING + (await withoutNpx()) + onService(await withPacked(script))],
     {
       cwd: copy,
       // The copy has a migration that the prepared database of this run lacks.
@@ -181,7 +181,15 @@ async function withPacked(script: string): Promise<string> {
 const LONGEST_PAGE_MILLISECONDS = 900_000;
 
 /** The service of the test listens on another port. */
-const onService = (text: string) => text.replaceAll('http://127.0.0.1:3000', service.url);
+const onService = (text: string) =>
+  text
+    .replaceAll('http://127.0.0.1:3000', service.url)
+    .replaceAll('127.0.0.1:3100', `127.0.0.1:${SANDBOX_PORT}`)
+    .replaceAll('deckhand.js sandbox >', `deckhand.js sandbox --port ${SANDBOX_PORT} >`);
+/** Below the ports that other connections get; a developer's own sandbox may have 3100. */
+const SANDBOX_PORT = 10_000 + (process.pid % 20_000);
+/** A page whose command fails must not leave its sandbox behind. */
+const ENDING = "trap 'kill $SANDBOX 2>/dev/null || :' EXIT\n";
 
 /** Runs the commands of these pages in a copy of the project of their own. */
 export function testCommandsOf(chosen: (page: string) => boolean): void {
