@@ -73,6 +73,7 @@ try {
   const half = (count: number) => (serverUrl ? Math.ceil(count / 2) : count);
   const onEmbedded: On = async (work) => withRemoval(await givenEmbedded(), work);
   const onServer: On = async (work) => withRemoval(await givenDatabase(serverUrl!), work);
+  const onEmpty: On = async (work) => withRemoval(await givenDatabase(serverUrl!, { isEmpty: true }), work);
   for (const on of serverUrl ? [onEmbedded, onServer] : [onEmbedded]) {
     await attempt('kill -9 of the service', () => on((place) => killService(place, half(counts.kills))));
     await attempt('SIGTERM under clients', () => on((place) => stopService(place, half(counts.stops), CLIENTS)));
@@ -89,12 +90,12 @@ try {
       overNetwork(serverUrl, (place, network) => stopInSilence(place, network, 6)),
     );
     for (let start = 0; start < counts.starts; start++) {
-      await attempt('nodes start', () => onServer((place) => startTogether(place, 2 + (start % 3))));
+      await attempt('nodes start', () => onEmpty((place) => startTogether(place, 2 + (start % 3))));
     }
     await attempt('kill -9 of a mirror', () =>
       onServer((place) => killMirror(place, { changes: counts.changes, writers: 8, kills: 20, cuts: 60 })),
     );
-    await attempt('nodes work', () => onServer((place) => workTogether(place, 1000)));
+    await attempt('nodes work', () => onEmpty((place) => workTogether(place, 1000)));
   }
   if (cluster) {
     await attempt('kill -9 of PostgreSQL', () =>
@@ -126,7 +127,7 @@ async function upgradeFrom(version: typeof FIRST): Promise<Outcome | undefined> 
   const old = await givenOldVersion(version, { isInstalled: !version.hasOurPackages });
   const { cards, phaseSeconds } = counts;
   const size = { cards, phaseSeconds, nodes: 2, requests: 2000, longestMigrationSeconds: 600 };
-  return withRemoval(await givenDatabase(serverUrl!), (place) => upgrade(place, old, size));
+  return withRemoval(await givenDatabase(serverUrl!, { isEmpty: true }), (place) => upgrade(place, old, size));
 }
 
 function skip(what: string, why: string): undefined {

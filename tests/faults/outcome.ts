@@ -1,7 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
 import { type Ended, givenMigratedDirectory, type StartedService } from '../harness/process.ts';
 import { givenProxyTo } from '../harness/proxy.ts';
-import { givenServerDatabase } from '../harness/server.ts';
+import { findTestServer, givenServerDatabase } from '../harness/server.ts';
+import { givenFilledDatabase } from '../harness/serverTemplates.ts';
 import type { Sent } from './load.ts';
 import { nodeSettings } from './world.ts';
 
@@ -41,9 +42,22 @@ export async function givenEmbedded(): Promise<Place> {
   return { name: 'embedded', settings, direct: settings, remove: async () => {} };
 }
 
-/** A new database on a server; `reachedBy` is the address of a proxy in between, if any. */
-export async function givenDatabase(serverUrl: string, reachedBy = serverUrl): Promise<Place> {
-  const { url, remove } = await givenServerDatabase(serverUrl, 'faults');
+type DatabaseOptions = {
+  /** The address of a proxy in between. */
+  reachedBy?: string;
+  /** Without tables. */
+  isEmpty?: boolean;
+};
+
+/** A new database on a server, on the test server with all tables. */
+export async function givenDatabase(
+  serverUrl: string,
+  { reachedBy = serverUrl, isEmpty = false }: DatabaseOptions = {},
+): Promise<Place> {
+  const isCopied = !isEmpty && serverUrl === (await findTestServer()).url;
+  const { url, remove } = await (isCopied
+    ? givenFilledDatabase('faults', 'migrated')
+    : givenServerDatabase(serverUrl, 'faults'));
   const { pathname } = new URL(url);
   return {
     name: 'PostgreSQL',
@@ -67,7 +81,7 @@ export type Network = Pick<Awaited<ReturnType<typeof givenProxyTo>>, 'silence' |
 export async function overNetwork(serverUrl: string, work: (place: Place, network: Network) => Promise<Outcome>) {
   const proxy = await givenProxyTo(serverUrl);
   return withRemoval({ remove: proxy.close }, async () =>
-    withRemoval(await givenDatabase(serverUrl, proxy.url), (place) => work(place, proxy)),
+    withRemoval(await givenDatabase(serverUrl, { reachedBy: proxy.url }), (place) => work(place, proxy)),
   );
 }
 

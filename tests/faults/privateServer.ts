@@ -11,13 +11,14 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { open, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { onServer } from '../harness/server.ts';
+import { madeOnce } from '../harness/workplace.ts';
 
 const run = promisify(execFile);
 
@@ -39,12 +40,29 @@ export type PrivateServer = {
 export async function givenCluster(): Promise<PrivateServer | undefined> {
   const binaries = findBinaries();
   if (!binaries) return undefined;
-  const port = await freePort();
   const directory = givenOwnDirectory();
   const cluster = join(directory, 'cluster');
-  const initdb = ['-D', cluster, '-U', 'postgres', '-A', 'trust', '--no-sync', '-E', 'UTF8', '--locale', 'C'];
+  await run('cp', ['-a', await madeOnce('cluster', (path) => initialize(binaries, path)), cluster]);
+  await giveIdentifier(binaries, cluster);
+  return startCluster(binaries, directory, await freePort());
+}
+
+async function initialize(binaries: string, path: string): Promise<void> {
+  const directory = givenOwnDirectory();
+  const made = join(directory, 'cluster');
+  const initdb = ['-D', made, '-U', 'postgres', '-A', 'trust', '--no-sync', '-E', 'UTF8', '--locale', 'C'];
   await run(join(binaries, 'initdb'), initdb, { ...unprivileged(), cwd: directory });
-  return startCluster(binaries, directory, port);
+  await run('mv', [made, path]);
+  await rm(directory, { recursive: true });
+}
+
+/** The service knows servers by their identifier, so that a copy needs its own. */
+async function giveIdentifier(binaries: string, cluster: string): Promise<void> {
+  const control = await open(join(cluster, 'global/pg_control'), 'r+');
+  await control.write(randomBytes(4), 0, 4, 0);
+  await control.close();
+  // Writes the checksum and the log that fit.
+  await run(join(binaries, 'pg_resetwal'), ['-f', '-D', cluster], { ...unprivileged(), cwd: dirname(cluster) });
 }
 
 /** A streaming replica of a cluster. */
@@ -157,9 +175,14 @@ export async function givenRedis(): Promise<PrivateServer | undefined> {
   });
 }
 
+export const hasPgBouncer = () => findPgBouncer() !== undefined;
+
+const findPgBouncer = () =>
+  ['/usr/sbin', '/usr/bin', '/usr/local/bin'].map((place) => join(place, 'pgbouncer')).find(existsSync);
+
 /** PgBouncer in transaction mode in front of a PostgreSQL server; undefined if none is installed. */
 export async function givenPgBouncer(serverUrl: string): Promise<PrivateServer | undefined> {
-  const program = ['/usr/sbin', '/usr/bin', '/usr/local/bin'].map((place) => join(place, 'pgbouncer')).find(existsSync);
+  const program = findPgBouncer();
   if (!program) return undefined;
   const { hostname, port: serverPort, username, pathname } = new URL(serverUrl);
   const port = await freePort();

@@ -3,7 +3,8 @@ import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { procedures } from '../../server/api/procedures.ts';
-import { givenDirectory, inherited, madeOnce } from './process.ts';
+import { givenDirectory, inherited } from './process.ts';
+import { madeOnce } from './workplace.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const run = promisify(execFile);

@@ -1,17 +1,22 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { cpSync, existsSync, mkdtempSync } from 'node:fs';
-import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cpSync } from 'node:fs';
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import type { RawBuilder } from 'kysely';
 import manifest from '../../package.json' with { type: 'json' };
 import { connect } from '../../server/database/connect.ts';
+import { readArchive, unpack } from '../../server/database/embedded/archive.ts';
+import { embeddedDirectory } from '../../server/database/embedded/location.ts';
+import { FINISHED } from '../../server/database/embedded/opening.ts';
+import { findPrepared } from '../../server/database/embedded/preparedArchive.ts';
 import { query } from '../../server/database/query.ts';
 import { fillWithDemoData } from '../../server/database/seed/demo.ts';
 import { makeMigrated } from '../../server/database/snapshot.ts';
 import { readSettings } from '../../server/runtime/env.ts';
 import { makeCaller, type TestCaller } from './caller.ts';
+import { findTestServer, type ServerDatabase } from './server.ts';
+import { givenFilledDatabase, removeTemplates } from './serverTemplates.ts';
+import { madeOnce, workplace } from './workplace.ts';
 
 /** The service and its command line as separate processes. */
 
@@ -70,7 +75,7 @@ export async function runToEnd(
 }
 
 /** A new, empty directory. */
-export const givenDirectory = () => mkdtemp(join(workplace, 'data-'));
+export const givenDirectory = () => mkdtemp(join(workplace(), 'data-'));
 
 export async function givenCopyOf(directory: string): Promise<string> {
   const copy = await givenDirectory();
@@ -86,6 +91,7 @@ export const givenMigratedDirectory = async () => givenCopyOf(await migratedDire
 export const givenDemoDirectory = async () =>
   givenCopyOf(
     await madeOnce('demo', async (directory) => {
+      await mkdir(directory, { mode: 0o700 });
       cpSync(await migratedDirectory(), directory, { recursive: true });
       const database = await connect(readSettings({ DATA_DIR: directory }));
       await fillWithDemoData(database);
@@ -94,24 +100,27 @@ export const givenDemoDirectory = async () =>
   );
 
 /** The tables without rows as an archive, for an embedded database in memory. */
-export const migratedArchive = async () => `${await migratedDirectory()}.tar`;
+export const migratedArchive = async () => (await findPrepared()) ?? `${await migratedDirectory()}.tar`;
 
+/** What `npm ci` prepared, if it fits the files of the checkout. */
 const migratedDirectory = () =>
-  madeOnce('migrated', (directory) => makeMigrated(directory, join(workplace, 'migrated.tar')));
+  madeOnce('migrated', async (directory) => {
+    const prepared = await findPrepared();
+    if (!prepared) return makeMigrated(directory, join(workplace(), 'migrated.tar'));
+    await mkdir(directory, { mode: 0o700 });
+    await unpack(await readArchive(prepared), embeddedDirectory(directory));
+    await writeFile(join(embeddedDirectory(directory), FINISHED), '');
+  });
 
-/** Makes a directory by the first worker that needs it; the others wait for it. */
-export async function madeOnce(name: string, make: (directory: string) => Promise<void>): Promise<string> {
-  const made = join(workplace, name);
-  const isFirst = await mkdir(`${made}.lock`).then(
-    () => true,
-    () => false,
-  );
-  if (isFirst) {
-    await make(`${made}.new`);
-    await rename(`${made}.new`, made);
-  }
-  while (!existsSync(made)) await setTimeout(50);
-  return made;
+/**
+ * Settings of a service with demo data, for tests to which its database does not matter: on the server, where a start takes half
+ * the time. `removeProcesses` removes the database.
+ */
+export async function givenDemoSettings(): Promise<Record<string, string>> {
+  if (!(await findTestServer()).url) return { DATA_DIR: await givenDemoDirectory() };
+  const database = await givenFilledDatabase('demo', 'demo');
+  databases.push(database);
+  return { DATABASE_URL: database.url, JWT_SECRET: 'a secret for tests that nobody else uses' };
 }
 
 /** Reads from the database of these settings; an embedded one must not be in use. */
@@ -124,22 +133,21 @@ export async function readRows<Row>(settings: Record<string, string>, statement:
   }
 }
 
-/** For the end of a suite: kills all processes. */
+/** For the end of a suite: kills all processes, and removes their databases. */
 export async function removeProcesses(): Promise<void> {
   for (const child of running.keys()) child.kill('SIGKILL');
   await Promise.all(running.values());
-  if (!TEST_WORKPLACE) await rm(workplace, { recursive: true });
+  for (const { remove } of databases.splice(0)) await remove();
+  if (!process.env.TEST_WORKPLACE) await removeTemplates();
 }
 
 const ROOT = join(import.meta.dirname, '../..');
-/** The directory of the test run, which removes it; a standalone program creates its own. */
-const { TEST_WORKPLACE } = process.env;
-const workplace = TEST_WORKPLACE ?? mkdtempSync(join(tmpdir(), 'deckhand-'));
+const databases: ServerDatabase[] = [];
 const running = new Map<ChildProcess, Promise<Ended>>();
 
 function launch([script, ...others]: [string, ...string[]], settings: Record<string, string>) {
   // In a directory without data and without `.env`.
-  return launchWith(process.execPath, [resolve(ROOT, script), ...others], settings, workplace);
+  return launchWith(process.execPath, [resolve(ROOT, script), ...others], settings, workplace());
 }
 
 function launchWith(program: string, words: string[], settings: Record<string, string>, cwd: string) {

@@ -39,18 +39,23 @@ export async function findDumpTools(url: string | undefined): Promise<boolean> {
 
 export type ServerDatabase = { url: string; remove: () => Promise<unknown> };
 
-/** A new database on a server; its name tells what it is for. */
-export async function givenServerDatabase(serverUrl: string, purpose: string): Promise<ServerDatabase> {
+/** A new database on a server; its name tells what it is for. A copy of a template needs no migrations. */
+export async function givenServerDatabase(
+  serverUrl: string,
+  purpose: string,
+  template?: string,
+): Promise<ServerDatabase> {
   const name = `deckhand_${purpose}_${randomBytes(6).toString('hex')}`;
   const url = Object.assign(new URL(serverUrl), { pathname: `/${name}` }).href;
-  await createDatabase(url);
+  await createDatabase(url, template);
   return { url, remove: () => onServer(serverUrl, `drop database ${name} with (force)`) };
 }
 
 /** Creates the database that a URL names. */
-export async function createDatabase(url: string): Promise<void> {
-  const { pathname } = new URL(url);
-  await onServer(Object.assign(new URL(url), { pathname: '/postgres' }).href, `create database ${pathname.slice(1)}`);
+export async function createDatabase(url: string, template = 'template1'): Promise<void> {
+  const name = new URL(url).pathname.slice(1);
+  const statement = `create database ${name} template ${template}`;
+  await onServer(Object.assign(new URL(url), { pathname: '/postgres' }).href, statement);
 }
 
 /** Runs one statement on a connection of its own. */

@@ -4,9 +4,9 @@ import { connect, type Database } from '../../server/database/connect.ts';
 import { prepared } from '../../server/database/prepared.ts';
 import { query, transact } from '../../server/database/query.ts';
 import { readSettings } from '../../server/runtime/env.ts';
-import { givenCluster, givenPgBouncer } from '../faults/privateServer.ts';
+import { givenCluster, givenPgBouncer, hasPgBouncer } from '../faults/privateServer.ts';
 
-const cluster = await givenCluster();
+const cluster = hasPgBouncer() ? await givenCluster() : undefined;
 const pooler = cluster && (await givenPgBouncer(cluster.url));
 if (!pooler) console.log('SKIPPED: PgBouncer in front of PostgreSQL. It is not installed.');
 

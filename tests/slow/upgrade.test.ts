@@ -28,7 +28,9 @@ describe.skipIf(missing).each([
   it(`${how}, fails no request, loses no write, and ends with the tables of the entities`, async () => {
     const old = await givenOldVersion(version);
 
-    const { violations } = await withRemoval(await givenDatabase(serverUrl!), (place) => upgrade(place, old, SIZE));
+    const { violations } = await withRemoval(await givenDatabase(serverUrl!, { isEmpty: true }), (place) =>
+      upgrade(place, old, SIZE),
+    );
 
     expect(violations).toEqual([]);
   });
