@@ -47,6 +47,97 @@ describe('npx deckhand', () => {
   });
 });
 
+describe.concurrent('a failed start', () => {
+  /** The message of its error, which the process prints in one line. */
+  const failureOf = (settings: Record<string, string>): Promise<string> =>
+    startNode(settings).then(
+      () => expect.unreachable(),
+      ({ message }: Error) => message,
+    );
+  const onPort = (port: number, more = '') => ({
+    DATABASE_URL: `postgresql://deckhand:hunter2@127.0.0.1:${port}/boards${more}`,
+    JWT_SECRET,
+  });
+
+  // First, since it waits the longest.
+  it('for a server that accepts the login and then never answers', async () => {
+    const letIn = Buffer.from([...Buffer.from('R'), 0, 0, 0, 8, 0, 0, 0, 0, ...Buffer.from('Z'), 0, 0, 0, 5, 73]);
+    const { port, close } = await givenListener((socket) => socket.once('data', () => socket.write(letIn)));
+
+    const [failure, command] = await Promise.all([failureOf(onPort(port)), run('users list', onPort(port))]);
+    void close();
+
+    expect(failure).toContain('the database did not answer in time.');
+    expect(command).toEqual({
+      exitCode: 1,
+      complaint: expect.stringContaining('the database did not answer in time.'),
+    });
+  });
+
+  it('1 with one line, without the password of the database', async () => {
+    const { port, close } = await givenListener();
+    await close();
+
+    const unreachable = await runToEnd([SERVICE], onPort(port));
+    const wrong = await runToEnd([SERVICE], { PORT: 'abc' });
+
+    expect(unreachable).toMatchObject({
+      ...{ code: 1, stdout: expect.not.stringContaining('hunter2') },
+      stderr: expect.stringMatching(
+        new RegExp(`^Deckhand did not start\\. DATABASE_URL: can't use the database boards on 127.0.0.1:${port}.*\n$`),
+      ),
+    });
+    expect(unreachable.stderr).not.toContain('hunter2');
+    expect(wrong).toMatchObject({
+      ...{ code: 1, stdout: '' },
+      stderr: 'Deckhand did not start. PORT: must be a whole number from 0 to 65535.\n',
+    });
+  });
+
+  it('for a second process on a data directory, and the first keeps working', async () => {
+    const DATA_DIR = await givenDemoDirectory();
+    const service = await startNode({ DATA_DIR });
+    const caller = await signIn(service.url);
+
+    expect(await failureOf({ DATA_DIR })).toContain(`DATA_DIR: ${DATA_DIR} is in use by another process`);
+    expect(await caller.post(CREATE, { title: 'Still here' })).toMatchObject({ status: 201 });
+    await service.stop();
+  });
+
+  it('if the database refuses a statement of the start', async () => {
+    const DATA_DIR = await givenMigratedDirectory();
+    await readRows({ DATA_DIR }, sql`alter table users add check (superadmin is false)`);
+
+    expect(await failureOf({ DATA_DIR })).toMatch(/^The database refused a statement: .*"users.*check" \(23514\)\.$/);
+  });
+
+  it("for a data directory that can't be written", async () => {
+    const file = join(await givenDirectory(), 'file');
+    await writeFile(file, '');
+    const DATA_DIR = join(file, 'data');
+
+    expect(await failureOf({ DATA_DIR })).toContain(`DATA_DIR: ${DATA_DIR} can't be written to`);
+  });
+
+  it('for a port in use, and a start on another one succeeds', async () => {
+    const DATA_DIR = await givenDemoDirectory();
+    const { port, close } = await givenListener();
+
+    expect(await failureOf({ DATA_DIR, PORT: String(port) })).toContain(`PORT: ${port} is in use on 127.0.0.1`);
+    await close();
+    const service = await startNode({ DATA_DIR });
+    expect(await statusOf(service.url, '/health/ready')).toBe(200);
+    await service.stop();
+  });
+
+  it('for a server without TLS if sslmode requires it', async () => {
+    const { port, close } = await givenListener((socket) => socket.once('data', () => socket.end('N')));
+
+    expect(await failureOf(onPort(port, '?sslmode=verify-full'))).toContain('does not support SSL');
+    await close();
+  });
+});
+
 describe.concurrent('an interrupted start', () => {
   it('starts over after an unfinished first start, and names the file with the password of the first superadmin', async () => {
     const DATA_DIR = await givenDirectory();
@@ -133,96 +224,6 @@ function isLocked(directory: string): boolean {
     lock.close();
   }
 }
-
-describe('a failed start', () => {
-  /** The message of its error, which the process prints in one line. */
-  const failureOf = (settings: Record<string, string>): Promise<string> =>
-    startNode(settings).then(
-      () => expect.unreachable(),
-      ({ message }: Error) => message,
-    );
-  const onPort = (port: number, more = '') => ({
-    DATABASE_URL: `postgresql://deckhand:hunter2@127.0.0.1:${port}/boards${more}`,
-    JWT_SECRET,
-  });
-
-  it('1 with one line, without the password of the database', async () => {
-    const { port, close } = await givenListener();
-    await close();
-
-    const unreachable = await runToEnd([SERVICE], onPort(port));
-    const wrong = await runToEnd([SERVICE], { PORT: 'abc' });
-
-    expect(unreachable).toMatchObject({
-      ...{ code: 1, stdout: expect.not.stringContaining('hunter2') },
-      stderr: expect.stringMatching(
-        new RegExp(`^Deckhand did not start\\. DATABASE_URL: can't use the database boards on 127.0.0.1:${port}.*\n$`),
-      ),
-    });
-    expect(unreachable.stderr).not.toContain('hunter2');
-    expect(wrong).toMatchObject({
-      ...{ code: 1, stdout: '' },
-      stderr: 'Deckhand did not start. PORT: must be a whole number from 0 to 65535.\n',
-    });
-  });
-
-  it('for a second process on a data directory, and the first keeps working', async () => {
-    const DATA_DIR = await givenDemoDirectory();
-    const service = await startNode({ DATA_DIR });
-    const caller = await signIn(service.url);
-
-    expect(await failureOf({ DATA_DIR })).toContain(`DATA_DIR: ${DATA_DIR} is in use by another process`);
-    expect(await caller.post(CREATE, { title: 'Still here' })).toMatchObject({ status: 201 });
-    await service.stop();
-  });
-
-  it('if the database refuses a statement of the start', async () => {
-    const DATA_DIR = await givenMigratedDirectory();
-    await readRows({ DATA_DIR }, sql`alter table users add check (superadmin is false)`);
-
-    expect(await failureOf({ DATA_DIR })).toMatch(/^The database refused a statement: .*"users.*check" \(23514\)\.$/);
-  });
-
-  it("for a data directory that can't be written", async () => {
-    const file = join(await givenDirectory(), 'file');
-    await writeFile(file, '');
-    const DATA_DIR = join(file, 'data');
-
-    expect(await failureOf({ DATA_DIR })).toContain(`DATA_DIR: ${DATA_DIR} can't be written to`);
-  });
-
-  it('for a port in use, and a start on another one succeeds', async () => {
-    const DATA_DIR = await givenDemoDirectory();
-    const { port, close } = await givenListener();
-
-    expect(await failureOf({ DATA_DIR, PORT: String(port) })).toContain(`PORT: ${port} is in use on 127.0.0.1`);
-    await close();
-    const service = await startNode({ DATA_DIR });
-    expect(await statusOf(service.url, '/health/ready')).toBe(200);
-    await service.stop();
-  });
-
-  it('for a server without TLS if sslmode requires it', async () => {
-    const { port, close } = await givenListener((socket) => socket.once('data', () => socket.end('N')));
-
-    expect(await failureOf(onPort(port, '?sslmode=verify-full'))).toContain('does not support SSL');
-    await close();
-  });
-
-  it('for a server that accepts the login and then never answers', async () => {
-    const letIn = Buffer.from([...Buffer.from('R'), 0, 0, 0, 8, 0, 0, 0, 0, ...Buffer.from('Z'), 0, 0, 0, 5, 73]);
-    const { port, close } = await givenListener((socket) => socket.once('data', () => socket.write(letIn)));
-
-    const [failure, command] = await Promise.all([failureOf(onPort(port)), run('users list', onPort(port))]);
-    void close();
-
-    expect(failure).toContain('the database did not answer in time.');
-    expect(command).toEqual({
-      exitCode: 1,
-      complaint: expect.stringContaining('the database did not answer in time.'),
-    });
-  });
-});
 
 /** A server that occupies a port. */
 async function givenListener(onConnection: (socket: Socket) => void = () => {}) {
