@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { makeOutput } from '../../server/runtime/log.ts';
-import { givenDirectory, givenMigratedDirectory, removeProcesses, statusOf } from '../harness/process.ts';
+import { givenDemoSettings, givenDirectory, removeProcesses, statusOf } from '../harness/process.ts';
 
 afterAll(removeProcesses);
 
@@ -64,7 +64,7 @@ async function startWith(stdout: number | 'pipe') {
   const port = await freePort();
   const child = spawn(process.execPath, [join(import.meta.dirname, '../../server/boot/main.js')], {
     cwd: await givenDirectory(),
-    env: { PATH: process.env.PATH, PORT: `${port}`, DATA_DIR: await givenMigratedDirectory(), DEMO_DATA: 'off' },
+    env: { PATH: process.env.PATH, PORT: `${port}`, ...(await givenDemoSettings()) },
     stdio: ['ignore', stdout, 'inherit'],
   });
   started.add(child);

@@ -1,18 +1,21 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createClient } from '../../client/client.ts';
 import { traceStatement } from '../../server/database/statementSpan.ts';
 import { continueIn, type Span, setTracer } from '../../server/runtime/tracing.ts';
 import { errorOf, success } from '../harness/client.ts';
 import { childrenOf, givenCollector } from '../harness/collector.ts';
-import { givenDemoDirectory, removeProcesses, signIn, startService } from '../harness/process.ts';
+import { givenDemoSettings, removeProcesses, signIn, startService } from '../harness/process.ts';
 
 afterAll(removeProcesses);
 
-const start = async (settings: Record<string, string>) =>
-  startService({ DATA_DIR: await givenDemoDirectory(), ...settings });
+let database: Record<string, string>;
+beforeAll(async () => {
+  database = await givenDemoSettings();
+});
+const start = (settings: Record<string, string>) => startService({ ...database, ...settings });
 
 /** Prints who imports or requires OpenTelemetry. */
 const WATCH = `import { registerHooks } from 'node:module';
