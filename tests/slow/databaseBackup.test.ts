@@ -6,6 +6,7 @@ import { packTar } from 'modern-tar';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../server/cli/run.ts';
 import { connect } from '../../server/database/connect.ts';
+import { lockDataDirectory } from '../../server/database/embedded/dataDirectory.ts';
 import { query } from '../../server/database/query.ts';
 import { readSettings } from '../../server/runtime/env.ts';
 import { makeCaller } from '../harness/caller.ts';
@@ -13,8 +14,8 @@ import { errorOf } from '../harness/client.ts';
 import { holdTimeStep } from '../harness/codes.ts';
 import {
   givenCopyOf,
+  givenDemoDirectory,
   givenDirectory,
-  givenMigratedDirectory,
   removeProcesses,
   signIn,
   startService,
@@ -37,7 +38,7 @@ const run = (verb: string, path: string, settings: Record<string, string>) =>
 const givenPath = async () => join(await givenDirectory(), 'deckhand.tar.gz');
 
 beforeAll(async () => {
-  directory = await givenMigratedDirectory();
+  directory = await givenDemoDirectory();
   const service = await startNode({ DATA_DIR: directory });
   used = await useService(service.url);
   await service.stop();
@@ -77,13 +78,13 @@ describe('deckhand database backup', () => {
   });
 
   it('1 while the service runs', async () => {
-    const DATA_DIR = await givenMigratedDirectory();
-    const service = await startNode({ DATA_DIR });
+    const DATA_DIR = await givenDemoDirectory();
+    const unlock = await lockDataDirectory(DATA_DIR);
     const path = await givenPath();
 
     expect((await run('backup', path, { DATA_DIR })).complaint).toMatch(/^DATA_DIR: .* is in use by another process/);
     expect(await readdir(join(path, '..'))).toEqual([]);
-    await service.stop();
+    unlock();
   });
 
   it.each([
@@ -141,7 +142,7 @@ describe('deckhand database restore', () => {
   });
 
   it('pauses webhooks, refuses cursors of before, and gives out no id again, also from a backup of an earlier version', async () => {
-    const DATA_DIR = await givenMigratedDirectory();
+    const DATA_DIR = await givenDemoDirectory();
     const service = await startNode({ DATA_DIR });
     const [owner, member] = [await signIn(service.url, 'owner@demo.test'), await signIn(service.url)];
     await owner.rpc.webhooks.create.mutate({ project_id: 1, url: 'https://example.com/hook' });
@@ -179,7 +180,7 @@ describe('deckhand database restore', () => {
   });
 
   it('brings back what a killed service had acknowledged', async () => {
-    const DATA_DIR = await givenMigratedDirectory();
+    const DATA_DIR = await givenDemoDirectory();
     const service = await startService({ DATA_DIR });
     const { token, rpc } = await signIn(service.url);
     const { card } = await rpc.cards.create.mutate({ title: 'Acknowledged' });

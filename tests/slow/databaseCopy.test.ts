@@ -20,8 +20,8 @@ import { readSettings } from '../../server/runtime/env.ts';
 import { holdTimeStep } from '../harness/codes.ts';
 import {
   givenCopyOf,
+  givenDemoDirectory,
   givenDirectory,
-  givenMigratedDirectory,
   migratedArchive,
   readRows,
   removeProcesses,
@@ -48,7 +48,7 @@ let directory: string;
 let used: Used;
 
 beforeAll(async () => {
-  directory = await givenMigratedDirectory();
+  directory = await givenDemoDirectory();
   const service = await startNode({ DATA_DIR: directory });
   used = await useService(service.url);
   await service.stop();
@@ -320,7 +320,7 @@ describe('deckhand database copy', () => {
     });
 
     it('says if second factors are encrypted with a secret that is not known', async () => {
-      const DATA_DIR = await givenMigratedDirectory();
+      const DATA_DIR = await givenDemoDirectory();
       await (await startNode({ DATA_DIR, JWT_SECRET: NEW_SECRET })).stop();
 
       const unknown = await copy({ DATABASE_URL: await givenUrl(), DATA_DIR });
