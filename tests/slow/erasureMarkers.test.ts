@@ -10,8 +10,9 @@ import { type Db, query } from '../../server/database/query.ts';
 import { PERSONAL_DATA } from '../../server/domain/account/personalData.ts';
 import { readSettings } from '../../server/runtime/env.ts';
 import { makeCaller } from '../harness/caller.ts';
-import { givenDirectory, givenMigratedDirectory, removeProcesses, signIn } from '../harness/process.ts';
+import { givenDemoDirectory, givenDemoSettings, givenDirectory, removeProcesses, signIn } from '../harness/process.ts';
 import { findDumpTools, findTestServer, givenServerDatabase, type ServerDatabase } from '../harness/server.ts';
+import { givenFilledDatabase } from '../harness/serverTemplates.ts';
 import { startNode } from '../harness/usedService.ts';
 
 const run = promisify(execFile);
@@ -119,7 +120,7 @@ async function plantMarkers(url: string, db: Db): Promise<{ id: number; token: s
 
 describe('unique markers in every column that the service writes about a person', { timeout: 180_000 }, () => {
   it('are gone after the erasure, and after the restore of an older backup', async () => {
-    const DATA_DIR = await givenMigratedDirectory();
+    const DATA_DIR = await givenDemoDirectory();
     const settings = { DATA_DIR, TRUST_PROXY: '1' };
     const service = await startNode(settings);
     const { id, token } = await plantMarkers(service.url, service.database.db);
@@ -174,8 +175,8 @@ describe('unique markers in every column that the service writes about a person'
 
 describe.skipIf(!hasTools)('the same markers in a dump of a PostgreSQL server', { timeout: 180_000 }, () => {
   const databases: ServerDatabase[] = [];
-  const givenSettings = async () => {
-    const database = await givenServerDatabase(server.url!, 'markers');
+  const givenSettings = async (made: Promise<ServerDatabase>) => {
+    const database = await made;
     databases.push(database);
     return { DATABASE_URL: database.url, JWT_SECRET: 'the secret of a service with markers', TRUST_PROXY: '1' };
   };
@@ -188,8 +189,8 @@ describe.skipIf(!hasTools)('the same markers in a dump of a PostgreSQL server', 
   });
 
   it('are gone after the erasure, and after pg_restore of an older dump', async () => {
-    const [used, restored] = [await givenSettings(), await givenSettings()];
-    await runCommandLine(['demo'], () => used);
+    const used = await givenSettings(givenFilledDatabase('markers', 'demo'));
+    const restored = await givenSettings(givenServerDatabase(server.url!, 'markers'));
     const directory = await givenDirectory();
     const [dump, ERASURES_FILE] = [join(directory, 'before.dump'), join(directory, 'erasures.jsonl')];
     const service = await startNode({ ...used, ERASURES_FILE });
@@ -213,8 +214,8 @@ describe.skipIf(!hasTools)('the same markers in a dump of a PostgreSQL server', 
 
 describe('a database that was restored by other means', { timeout: 180_000 }, () => {
   it('serves nobody until it is told of the erasures, by a command, or by ERASURES_FILE', async () => {
-    const DATA_DIR = await givenMigratedDirectory();
-    const first = await startNode({ DATA_DIR });
+    const settings = await givenDemoSettings();
+    const first = await startNode(settings);
     const { token } = await signIn(first.url);
     const database = first.database.db;
     const [member] = await query(
@@ -229,10 +230,10 @@ describe('a database that was restored by other means', { timeout: 180_000 }, ()
       lines,
       `{"user_id":3,"user_cre\n${JSON.stringify({ user_id: member!.id, ...times })}\n${JSON.stringify(other)}\n`,
     );
-    const command = (...words: string[]) => runCommandLine(words, () => ({ DATA_DIR }));
+    const command = (...words: string[]) => runCommandLine(words, () => settings);
     expect((await command('database', 'mark-restored')).printed).toContain('erasures apply FILE');
 
-    const due = await startNode({ DATA_DIR });
+    const due = await startNode(settings);
     const ready = await fetch(`${due.url}/health/ready`);
     expect([ready.status, await ready.text()]).toEqual([503, expect.stringContaining('erasures')]);
     expect((await fetch(`${due.url}/health/live`)).status).toBe(200);
@@ -240,7 +241,7 @@ describe('a database that was restored by other means', { timeout: 180_000 }, ()
     expect(call).toMatchObject({ status: 429, body: { message: expect.stringContaining('restored') } });
     await due.stop();
 
-    const told = await startNode({ DATA_DIR, ERASURES_FILE: lines });
+    const told = await startNode({ ...settings, ERASURES_FILE: lines });
     expect((await fetch(`${told.url}/health/ready`)).status).toBe(200);
     expect((await makeCaller(told.url, token).post('/v1/account/who-am-i')).status).toBe(401);
     expect((await (await signIn(told.url, 'owner@demo.test')).post('/v1/account/who-am-i')).status).toBe(200);
@@ -258,7 +259,7 @@ describe('a database that was restored by other means', { timeout: 180_000 }, ()
     });
     await command('database', 'mark-restored');
     expect((await command('erasures', 'none')).exitCode).toBe(0);
-    const free = await connect(readSettings({ DATA_DIR }));
+    const free = await connect(readSettings(settings));
     expect(await query(free.db, sql`select from database_state where erasures_due_at is not null`)).toEqual([]);
     await free.close();
   });
