@@ -9,7 +9,7 @@ import { runCommandLine } from '../../server/cli/run.ts';
 import { givenCluster, givenReplica, hasServerPrograms, type PrivateServer } from '../faults/privateServer.ts';
 import type { TestCaller } from '../harness/caller.ts';
 import { errorOf } from '../harness/client.ts';
-import { givenMigratedDirectory, removeProcesses, signIn } from '../harness/process.ts';
+import { givenDemoDirectory, removeProcesses, signIn } from '../harness/process.ts';
 import { onServer } from '../harness/server.ts';
 import { startNode } from '../harness/usedService.ts';
 
@@ -87,7 +87,7 @@ const latest = async (caller: TestCaller) => (await caller.rpc.events.list.query
 const burn = (url: string, count: number) =>
   onServer(
     url,
-    `do $$ begin for i in 1..${count} loop begin perform pg_current_xact_id(); create temporary table burnt (id int);
+    `do $$ begin create temporary table burnt (id int) on commit drop; for i in 1..${count} loop begin insert into burnt values (i);
       raise exception 'undone'; exception when raise_exception then null; end; end loop; end $$`,
   );
 
@@ -222,7 +222,7 @@ describe.skipIf(!hasTools)(
 describe('a node with WEBHOOKS=off', () => {
   it('delivers nothing, and the next node without it does', async () => {
     const receiver = await givenReceiver();
-    const settings = { DATA_DIR: await givenMigratedDirectory(), WEBHOOK_ALLOWED_HOSTS: receiver.host };
+    const settings = { DATA_DIR: await givenDemoDirectory(), WEBHOOK_ALLOWED_HOSTS: receiver.host };
     const off = await startNode({ ...settings, WEBHOOKS: 'off' });
     const owner = await signIn(off.url, 'owner@demo.test');
     await owner.rpc.webhooks.create.mutate({ project_id: 1, url: `http://${receiver.host}/` });
