@@ -56,8 +56,11 @@ it('ten kills, with a mail server that defers, stalls and drops, lose no mail, d
 
   server.behave('take');
   server.onReceived(() => undefined);
-  // Instead of waiting for retries. The mails of killed processes wait for the end of their leases.
-  await readRows(settings, sql`update mails set next_attempt_at = now() where state = 'waiting'`);
+  // Instead of waiting for retries, and for the whole leases of killed processes.
+  await readRows(
+    settings,
+    sql`update mails set next_attempt_at = now(), leased_until = least(leased_until, now() + interval '2 seconds') where state = 'waiting'`,
+  );
   const service = await startService({ ...settings, METRICS_TOKEN: TOKEN });
   const waiting = async () => {
     const headers = { authorization: `Bearer ${TOKEN}` };
