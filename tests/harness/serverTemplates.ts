@@ -25,7 +25,9 @@ async function givenTemplate(contents: Contents): Promise<string> {
   await madeOnce(`template-${contents}`, async (path) => {
     const url = Object.assign(new URL((await findUrl())!), { pathname: `/${name}` }).href;
     await createDatabase(url, contents === 'demo' ? await givenTemplate('migrated') : undefined);
-    const database = await connect(readSettings({ DATABASE_URL: url, JWT_SECRET: 'a secret that no copy of a template has' }));
+    const database = await connect(
+      readSettings({ DATABASE_URL: url, JWT_SECRET: 'a secret that no copy of a template has' }),
+    );
     await (contents === 'demo' ? fillWithDemoData(database) : migrate(database));
     // Each copy begins its own.
     await query(database.db, sql`delete from incarnations`);

@@ -2,7 +2,14 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, expect, it } from 'vitest';
-import { givenDirectory, givenMigratedDirectory, removeProcesses, runToEnd, startService } from '../harness/process.ts';
+import {
+  givenDemoDirectory,
+  givenDirectory,
+  givenMigratedDirectory,
+  removeProcesses,
+  runToEnd,
+  startService,
+} from '../harness/process.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const fileUrl = (path: string) => pathToFileURL(join(ROOT, path)).href;
@@ -32,7 +39,7 @@ it('the command line of the ORM works on the database of the settings', async ()
 });
 
 it('it is refused while the service uses the embedded database', async () => {
-  const DATA_DIR = await givenMigratedDirectory();
+  const DATA_DIR = await givenDemoDirectory();
   const service = await startService({ DATA_DIR });
 
   const ended = await listMigrations({ DATA_DIR });

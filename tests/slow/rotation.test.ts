@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../server/boot/start.ts';
-import { runCommandLine } from '../../server/cli/run.ts';
 import { makeCaller } from '../harness/caller.ts';
 import { holdTimeStep } from '../harness/codes.ts';
-import { givenMigratedDirectory, removeProcesses } from '../harness/process.ts';
-import { findTestServer, givenServerDatabase, type ServerDatabase } from '../harness/server.ts';
+import { givenDemoDirectory, removeProcesses } from '../harness/process.ts';
+import { findTestServer, type ServerDatabase } from '../harness/server.ts';
+import { givenFilledDatabase } from '../harness/serverTemplates.ts';
 import { signInWithCode, startNode } from '../harness/usedService.ts';
 
 const server = await findTestServer();
@@ -17,7 +17,7 @@ const SECOND = 'the second secret of the service';
 
 describe('rotating JWT_SECRET', () => {
   it('re-encrypts second factors at the start, so the old secret no longer reads them', async () => {
-    const DATA_DIR = await givenMigratedDirectory();
+    const DATA_DIR = await givenDemoDirectory();
     const serve = (settings: Record<string, string>) => startNode({ DATA_DIR, ...settings });
 
     // First the generated secret in the directory, then one from the settings.
@@ -50,8 +50,7 @@ describe.skipIf(!server.url)('rotating JWT_SECRET on two nodes', () => {
   };
 
   beforeAll(async () => {
-    database = await givenServerDatabase(server.url!, 'rotation');
-    await runCommandLine(['demo'], () => ({ DATABASE_URL: database.url }));
+    database = await givenFilledDatabase('rotation', 'demo');
   });
   afterAll(async () => {
     await Promise.all(nodes.map(({ stop }) => stop()));

@@ -10,8 +10,8 @@ import { findBundle } from '../../server/runtime/bundle.js';
 import { SETTINGS } from '../../server/runtime/env.ts';
 import { blocksOf, textOf } from '../harness/documentation.ts';
 import {
+  givenDemoSettings,
   givenDirectory,
-  givenMigratedDirectory,
   removeProcesses,
   runToEnd,
   type StartedService,
@@ -54,17 +54,7 @@ describe('npx deckhand sandbox', () => {
     expect(wrong.stderr).not.toContain('WEBHOOK_ALLOWED_HOSTS');
   });
 
-  it('ends with SIGTERM, also while a stream is open', async () => {
-    const other = await startProgram([COMMAND, 'sandbox', '--port', '0'], {});
-    const streamed = await fetch(`${other.url}/api/services/platforms/v1/events/stream`, {
-      headers: { authorization: `Bearer ${keyOf('member')}` },
-    });
-
-    expect(await other.stop('SIGTERM')).toMatchObject({ code: 0 });
-    await expect(streamed.text()).rejects.toThrow();
-  });
-
-  it('sends nothing to a proxy of the environment', async () => {
+  it('sends nothing to a proxy of the environment, and ends with SIGTERM, also while a stream is open', async () => {
     const proxied: string[] = [];
     const proxy = createServer(({ method, url }, response) => {
       proxied.push(`${method} ${url}`);
@@ -77,9 +67,13 @@ describe('npx deckhand sandbox', () => {
     const other = await startProgram([COMMAND, 'sandbox', '--port', '0', '--state', 'rollout'], settings);
     const receiver = await givenReceiver(callerOf(other.url));
     receiver.close();
-    await other.stop();
-    proxy.close();
+    const streamed = await fetch(`${other.url}/api/services/platforms/v1/events/stream`, {
+      headers: { authorization: `Bearer ${keyOf('member')}` },
+    });
 
+    expect(await other.stop('SIGTERM')).toMatchObject({ code: 0 });
+    await expect(streamed.text()).rejects.toThrow();
+    proxy.close();
     expect(proxied).toEqual([]);
   });
 
@@ -120,7 +114,7 @@ describe('npx deckhand sandbox', () => {
 
 describe('the service without a sandbox', () => {
   it('has no path and no setting of it', async () => {
-    const service = await startService({ DATA_DIR: await givenMigratedDirectory() });
+    const service = await startService(await givenDemoSettings());
     const { send } = callerOf(service.url);
 
     expect((await send('GET', '/_sandbox')).status).toBe(404);

@@ -1,5 +1,5 @@
 import { afterAll, expect, it } from 'vitest';
-import { givenMigratedDirectory, removeProcesses, startService, statusOf } from '../harness/process.ts';
+import { givenDemoSettings, removeProcesses, startService, statusOf } from '../harness/process.ts';
 
 afterAll(removeProcesses);
 
@@ -9,8 +9,7 @@ process.on('SIGHUP', () => { Promise.reject(new Error('forgotten')) });`;
 
 it('an error outside any request is logged, and the process stops gracefully with exit code 1', async () => {
   const service = await startService({
-    DATA_DIR: await givenMigratedDirectory(),
-    DEMO_DATA: 'off',
+    ...(await givenDemoSettings()),
     NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(FAULTS)}`,
   });
 

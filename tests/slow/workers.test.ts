@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -13,7 +12,8 @@ import {
   startService,
   statusOf,
 } from '../harness/process.ts';
-import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
+import { findTestServer, type ServerDatabase } from '../harness/server.ts';
+import { givenFilledDatabase } from '../harness/serverTemplates.ts';
 
 const server = await findTestServer();
 const JWT_SECRET = 'a secret for tests that nobody else uses';
@@ -50,16 +50,14 @@ it('WORKERS=2 on the embedded database does not start, and says why', async () =
 });
 
 describe.skipIf(!server.url)('two workers', { timeout: 120_000 }, () => {
-  const name = `deckhand_workers_${randomBytes(6).toString('hex')}`;
-  const settings = {
-    DATABASE_URL: server.url ? Object.assign(new URL(server.url), { pathname: `/${name}` }).href : '',
-    ...{ JWT_SECRET, METRICS_TOKEN, WORKERS: '2' },
-  };
+  let database: ServerDatabase;
+  const settings = { DATABASE_URL: '', JWT_SECRET, METRICS_TOKEN, WORKERS: '2' };
   const start = (more: Record<string, string> = {}) => startService({ ...settings, ...more });
 
   let service: StartedService;
   beforeAll(async () => {
-    await createDatabase(settings.DATABASE_URL);
+    database = await givenFilledDatabase('workers', 'migrated');
+    settings.DATABASE_URL = database.url;
     service = await start({
       RATE_LIMIT_PER_MINUTE: '60',
       NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(FAULT)}`,
@@ -67,7 +65,7 @@ describe.skipIf(!server.url)('two workers', { timeout: 120_000 }, () => {
   }, 60_000);
   afterAll(async () => {
     await service.stop();
-    await onServer(server.url!, `drop database ${name} with (force)`);
+    await database.remove();
   });
 
   it('print one address and each warning once, and both answer', async () => {
