@@ -177,7 +177,7 @@ describe('deckhand database restore', () => {
         `Nothing changed: webhooks were not paused (DATA_DIR ${to}).`,
       ]);
     }
-  });
+  }, 120_000);
 
   it('brings back what a killed service had acknowledged', async () => {
     const DATA_DIR = await givenDemoDirectory();
