@@ -56,8 +56,8 @@ const ON_A_SERVER = [
   'workloadIdentity',
 ];
 
-/** Those of them where the embedded database has its own way: text search, and one connection for all. */
-const ON_BOTH = ['erasure', 'eventHandlers', 'idempotency', 'mails', 'rolloutModel', 'rollouts', 'search', 'webhooks'];
+/** Those of them where the embedded database has its own way: text search, and one connection for all. At night, all of them. */
+const ON_BOTH = process.env.NIGHT ? ON_A_SERVER : ['erasure', 'idempotency', 'rolloutModel', 'search', 'webhooks'];
 
 /** The longest of the slow suites start first, so that all workers end at about the same time. */
 const LONGEST = [

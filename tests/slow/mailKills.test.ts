@@ -81,8 +81,8 @@ it('ten kills, with a mail server that defers, stalls and drops, lose no mail, d
   expect(doubled).toBeLessThanOrEqual(ROUNDS.length);
   const states = sql`select state, count(*)::int as mails from mails group by state`;
   expect(await readRows(settings, states)).toEqual([{ state: 'sent', mails: sent.size }]);
-  // Attempts took up to 8 seconds meanwhile.
-  expect(slowest).toBeLessThan(3000);
+  // A request that waited for the mail server would take 8 seconds.
+  expect(slowest).toBeLessThan(7000);
   await server.close();
   await place.remove();
 }, 180_000);
