@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import { badRequest } from '../../shared/errors.ts';
-import { type Db, query } from './query.ts';
+import { type Db, query, withShortTimeout } from './query.ts';
 
 /**
  * The level of a database says what all nodes on it can read. Nodes of the previous version may still run after an upgrade. What
@@ -41,7 +41,7 @@ export async function mustBeAtLevel(db: Db, level: number): Promise<void> {
 export async function stateOf(db: Db): Promise<DatabaseState> {
   const [state] = await query(
     db,
-    sql<DatabaseState>`select level, webhooks_paused_at, erasures_due_at from database_state`,
+    withShortTimeout(sql<DatabaseState>`select level, webhooks_paused_at, erasures_due_at from database_state`),
   );
   return state ?? { level: 0, webhooks_paused_at: null, erasures_due_at: null };
 }

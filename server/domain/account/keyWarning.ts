@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { BackgroundWork } from '../../database/background.ts';
-import { type Db, query } from '../../database/query.ts';
+import { type Db, query, withShortTimeout } from '../../database/query.ts';
 import type { Row } from '../../database/tables.ts';
 import type { Log } from '../../runtime/log.ts';
 import { endOfKey, isValidKey, type MaxDays, maxDays, secretEnd, secretMadeAt } from '../access/keyEnd.ts';
@@ -58,7 +58,8 @@ export async function countEndingKeys(db: Db, keyMaxDays: number | undefined): P
     (before, at) =>
       sql`count(*) filter (where ${endsSoon(before, maxDays(keyMaxDays))})::int as ${sql.ref(String(at))}`,
   );
-  const [counted] = await query(db, sql<Record<string, number>>`select ${sql.join(counts)} from ${KEYS_IN_USE}`);
+  const count = sql<Record<string, number>>`select ${sql.join(counts)} from ${KEYS_IN_USE}`;
+  const [counted] = await query(db, withShortTimeout(count));
   return new Map(WARNING_DAYS.map((before, at) => [before, counted?.[at] ?? 0]));
 }
 
