@@ -25,40 +25,42 @@ const givenCallerOn = async (database: Database) => {
 describe.skipIf(!databaseUrl)('on a PostgreSQL server', () => {
   beforeAll(() => testDatabase());
 
-  it('500 with the documented body, without internals, when the database was dropped', async () => {
-    const name = `deckhand_gone_${randomBytes(6).toString('hex')}`;
-    await onServer(databaseUrl!, `create database ${name}`);
-    const database = await givenDatabase({
-      DATABASE_URL: Object.assign(new URL(databaseUrl!), { pathname: `/${name}` }).href,
-    });
-    const { caller, url, logged } = await givenCallerOn(database);
-    await onServer(databaseUrl!, `drop database ${name} with (force)`);
-
-    const listed = await caller.post(LIST);
-    const signedIn = await makeCaller(url).post('/v1/authenticate', { email: 'a@b.test', password: 'x' });
-
-    expect(listed.status).toBe(500);
-    expect(listed.body).toEqual({ error: true, message: FAULT, data: [] });
-    expect(listed.headers.get('x-ratelimit-limit')).toBe('1000000');
-    expect(signedIn.status).toBe(500);
-    expect(signedIn.body).toEqual({ error: true, message: FAULT });
-    expect(await refusalOf(caller.rpc.boards.list.query())).toEqual({ status: 500, message: FAULT });
-    expect(logged.filter(({ level }) => level === 50).length).toBeGreaterThanOrEqual(3);
-    expect((await fetch(`${url}/health/ready`)).status).toBe(503);
-    expect((await fetch(`${url}/health/live`)).status).toBe(200);
-    await database.close();
-  });
-
   // They spend their time waiting.
-  describe.concurrent('that is slow', () => {
+  describe.concurrent('that is slow or gone', () => {
+    it('500 with the documented body, without internals, when the database was dropped', async () => {
+      const name = `deckhand_gone_${randomBytes(6).toString('hex')}`;
+      await onServer(databaseUrl!, `create database ${name}`);
+      const database = await givenDatabase({
+        DATABASE_URL: Object.assign(new URL(databaseUrl!), { pathname: `/${name}` }).href,
+      });
+      const { caller, url, logged } = await givenCallerOn(database);
+      await onServer(databaseUrl!, `drop database ${name} with (force)`);
+
+      const listed = await caller.post(LIST);
+      const signedIn = await makeCaller(url).post('/v1/authenticate', { email: 'a@b.test', password: 'x' });
+
+      expect(listed.status).toBe(500);
+      expect(listed.body).toEqual({ error: true, message: FAULT, data: [] });
+      expect(listed.headers.get('x-ratelimit-limit')).toBe('1000000');
+      expect(signedIn.status).toBe(500);
+      expect(signedIn.body).toEqual({ error: true, message: FAULT });
+      expect(await refusalOf(caller.rpc.boards.list.query())).toEqual({ status: 500, message: FAULT });
+      expect(logged.filter(({ level }) => level === 50).length).toBeGreaterThanOrEqual(3);
+      expect((await fetch(`${url}/health/ready`)).status).toBe(503);
+      expect((await fetch(`${url}/health/live`)).status).toBe(200);
+      await database.close();
+    });
+
     it('429 with Retry-After when the connection pool is exhausted, and later it works again', async () => {
       const database = await givenDatabase({ DATABASE_POOL_SIZE: '2' });
       const { caller, logged } = await givenCallerOn(database);
-      const sleeping = Array.from({ length: 2 }, () =>
-        database.db.transaction().execute((db) => query(db, sql`select pg_sleep(4)`)),
-      );
+      const release = Promise.withResolvers<void>();
+      const holding = Array.from({ length: 2 }, () => database.db.transaction().execute(() => release.promise));
+      await expect.poll(() => database.connections()?.used).toBe(2);
 
       const busy = await caller.post(LIST);
+      release.resolve();
+      await Promise.all(holding);
 
       expect(busy.status).toBe(429);
       expect(busy.body).toEqual({ error: true, message: 'The service is busy. Try again shortly.' });
@@ -68,7 +70,6 @@ describe.skipIf(!databaseUrl)('on a PostgreSQL server', () => {
         msg: 'The database is busy: a connection or a row lock timed out.',
         err: { message: expect.stringContaining('timeout exceeded') },
       });
-      await Promise.all(sleeping);
       expect((await caller.post(LIST)).status).toBe(200);
       await database.close();
     });
@@ -87,8 +88,7 @@ describe.skipIf(!databaseUrl)('on a PostgreSQL server', () => {
         caller.post(CREATE, { title: 'Never' }),
         makeCaller(url).post('/v1/authenticate', { email: 'a@b.test', password: 'x' }),
       ]);
-      const withoutConnection = await caller.post(LIST);
-      const ready = await fetch(`${url}/health/ready`);
+      const [withoutConnection, ready] = await Promise.all([caller.post(LIST), fetch(`${url}/health/ready`)]);
       proxy.restore();
 
       expect(silent.map(({ status }) => status)).toEqual([500, 500, 500]);
