@@ -1,13 +1,21 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { procedures } from '../server/api/procedures.ts';
 import { inputFor } from '../server/contract/input.ts';
-import type { Database } from '../server/database/connect.ts';
 import { migrate } from '../server/database/migrate.ts';
 import { PLANNED_EACH_TIME } from '../server/database/preparedStatements.ts';
-import { type Db, query, transact } from '../server/database/query.ts';
-import { CARD_FILTERS, capture, executed, fillWithCards, type Sent, WITHOUT_STATEMENTS } from './harness/plans.ts';
+import { query } from '../server/database/query.ts';
+import {
+  CARD_FILTERS,
+  capture,
+  executed,
+  fillWithCards,
+  type Sent,
+  sendAll,
+  WITHOUT_STATEMENTS,
+} from './harness/plans.ts';
 import { createDatabase } from './harness/server.ts';
 import { databaseUrl, givenDatabase, testDatabase } from './harness/service.ts';
 import { allowedCaller, givenStartState } from './harness/startStates.ts';
@@ -35,24 +43,39 @@ const WHOLE_TABLE: Record<string, string[]> = {
 const HIGHEST_COST = 350;
 
 describe.skipIf(!databaseUrl)('with 100,000 cards', () => {
-  let filled: Database;
+  let client: pg.Client;
+  let largeTables: string[];
   beforeAll(async () => {
     await testDatabase();
     const url = `${databaseUrl}${randomBytes(4).toString('hex')}`;
     await createDatabase(url);
-    filled = await givenDatabase({ DATABASE_URL: url });
+    const filled = await givenDatabase({ DATABASE_URL: url });
     await migrate(filled);
     await fillWithCards(filled.db, 20_000);
     await query(filled.db, sql`analyze`);
+    const large = sql<{
+      name: string;
+    }>`select relname as name from pg_class where relkind = 'r' and reltuples >= 10000`;
+    largeTables = (await query(filled.db, large)).map(({ name }) => name);
+    await filled.close();
+    client = new pg.Client({ connectionString: url });
+    await client.connect();
   }, 60_000);
-  afterAll(() => filled?.close());
+  afterAll(() => client?.end());
 
-  /** The tables that these statements scan. */
+  /** The large tables that a statement would scan. */
+  async function scansOf(statement: Sent, isBulk = false): Promise<string[]> {
+    const plan = await planOf(client, statement, isBulk);
+    const scanned = scannedIn(plan).filter((table) => largeTables.includes(table));
+    return isBulk || plan['Total Cost'] < HIGHEST_COST ? scanned : [...scanned, `too much work: ${statement.text}`];
+  }
+
+  /** Those that these statements scan. */
   async function scansOfAll(statements: Sent[]): Promise<string[]> {
     const scans: string[] = [];
     // Bulk work forbids sequential scans itself, and has no other index to use.
     const isBulk = statements.some(({ text }) => text.includes("set_config('enable_seqscan', 'off'"));
-    for (const statement of statements) scans.push(...(await scansOf(filled.db, statement, isBulk)));
+    for (const statement of statements) scans.push(...(await scansOf(statement, isBulk)));
     return [...new Set(scans)].sort();
   }
 
@@ -84,7 +107,7 @@ describe.skipIf(!databaseUrl)('with 100,000 cards', () => {
         })
         .toHaveLength(1);
 
-      for (const statement of statements) expect(await scansOf(filled.db, statement, false)).toEqual([]);
+      for (const statement of statements) expect(await scansOf(statement)).toEqual([]);
     },
   );
 
@@ -94,7 +117,7 @@ describe.skipIf(!databaseUrl)('with 100,000 cards', () => {
     const statements = await capture(() => world.asMember.rpc.comments.create.mutate({ card_id, comment: 'x' }));
     const insert = statements.find(({ text }) => text.includes('insert into comments'));
 
-    const { plan } = await planOf(filled.db, insert!, false);
+    const plan = await planOf(client, insert!);
 
     expect(lookupsIn(plan, 'comments')).toEqual([expect.stringMatching(/^\(id = /)]);
   });
@@ -103,12 +126,12 @@ describe.skipIf(!databaseUrl)('with 100,000 cards', () => {
     const world = await givenWorld();
     const input = { card_id: await givenCard(world.project), types: which === 'all' ? null : ['card.moved' as const] };
     const statements = await capture(() => world.asMember.rpc.events.list.query(input));
-    const { plan } = await planOf(filled.db, statements.at(-1)!, false);
+    const plan = await planOf(client, statements.at(-1)!);
 
     expect(lookupsIn(plan, 'events')).toContainEqual(
       expect.stringMatching(/^\(\(project_id = .* AND \(CASE split_part/),
     );
-    for (const statement of statements) expect(await scansOf(filled.db, statement, false)).toEqual([]);
+    for (const statement of statements) expect(await scansOf(statement)).toEqual([]);
   });
 
   it.each(CARD_FILTERS)('cards.list by %s scans none', async (_, filterOf) => {
@@ -128,33 +151,16 @@ type Plan = {
   Plans?: Plan[];
 };
 
-/** The large tables that a statement would scan. */
-async function scansOf(db: Db, statement: Sent, isBulk: boolean): Promise<string[]> {
-  const { plan, largeTables } = await planOf(db, statement, isBulk);
-  const scanned = scannedIn(plan).filter((table) => largeTables.has(table));
-  return isBulk || plan['Total Cost'] < HIGHEST_COST ? scanned : [...scanned, `too much work: ${statement.text}`];
-}
-
 /** The plan of a statement, for any values if it is a prepared one. */
-function planOf(db: Db, { text, values }: Sent, isBulk: boolean): Promise<{ plan: Plan; largeTables: Set<string> }> {
-  return transact(db, async (db) => {
-    const mode = text.startsWith(PLANNED_EACH_TIME) ? 'force_custom_plan' : 'force_generic_plan';
-    await query(
-      db,
-      sql`select set_config('plan_cache_mode', ${mode}, true), set_config('enable_seqscan', ${isBulk ? 'off' : 'on'}, true)`,
-    );
-    await query(db, sql.raw(`prepare planned as ${text}`));
-    const [row] = await query(
-      db,
-      sql<{ 'QUERY PLAN': [{ Plan: Plan }] }>`${sql.raw(`explain (format json) ${executed('planned', values)}`)}`,
-    );
-    await query(db, sql`deallocate planned`);
-    const large = await query(
-      db,
-      sql<{ name: string }>`select relname as name from pg_class where relkind = 'r' and reltuples >= 10000`,
-    );
-    return { plan: row!['QUERY PLAN'][0].Plan, largeTables: new Set(large.map(({ name }) => name)) };
-  });
+async function planOf(client: pg.Client, { text, values }: Sent, isBulk = false): Promise<Plan> {
+  const [plan] = await sendAll(client, [
+    `set plan_cache_mode = ${text.startsWith(PLANNED_EACH_TIME) ? 'force_custom_plan' : 'force_generic_plan'}`,
+    `set enable_seqscan = ${isBulk ? 'off' : 'on'}`,
+    'deallocate all',
+    `prepare planned as ${text}`,
+    `explain (format json) ${executed('planned', values)}`,
+  ]);
+  return plan;
 }
 
 /** The conditions by which a table is looked up in its indexes. */

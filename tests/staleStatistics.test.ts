@@ -13,6 +13,7 @@ import {
   givenHistory,
   isPrepared,
   type Sent,
+  sendAll,
   skipIds,
   WITHOUT_STATEMENTS,
 } from './harness/plans.ts';
@@ -178,25 +179,21 @@ async function rowsRead(
   statements: Sent[],
   mode = 'force_generic_plan',
 ): Promise<number[]> {
-  const counts: number[] = [];
-  await client.query('begin');
+  const commands = statements.flatMap((statement) => {
+    const planned = copy === 'planned_while_empty' ? names.get(statement.text) : undefined;
+    const name = planned ?? `tried_${tried++}`;
+    return [
+      `set local plan_cache_mode = ${isPrepared(statement) ? mode : 'force_custom_plan'}`,
+      ...(planned ? [] : [`prepare ${name} as ${statement.text}`]),
+      `explain (analyze, timing off, format json) ${executed(name, statement.values)}`,
+      ...(planned ? [] : [`deallocate ${name}`]),
+    ];
+  });
   try {
-    await client.query(`set local search_path = ${copy}, public`);
-    for (const statement of statements) {
-      const planned = copy === 'planned_while_empty' ? names.get(statement.text) : undefined;
-      const name = planned ?? `tried_${tried++}`;
-      await client.query(`set local plan_cache_mode = ${isPrepared(statement) ? mode : 'force_custom_plan'}`);
-      if (!planned) await client.query(`prepare ${name} as ${statement.text}`);
-      const { rows } = await client.query(
-        `explain (analyze, timing off, format json) ${executed(name, statement.values)}`,
-      );
-      counts.push(rowsIn(rows[0]['QUERY PLAN'][0].Plan));
-      if (!planned) await client.query(`deallocate ${name}`);
-    }
+    return (await sendAll(client, ['begin', `set local search_path = ${copy}, public`, ...commands])).map(rowsIn);
   } finally {
     await client.query('rollback');
   }
-  return counts;
 }
 let tried = 0;
 

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type pg from 'pg';
 import { ServerClient } from '../../server/database/client.ts';
 import { EmbeddedClient } from '../../server/database/embedded/embeddedClient.ts';
 import { PLANNED_EACH_TIME } from '../../server/database/preparedStatements.ts';
@@ -140,6 +141,13 @@ export async function capture(work: () => Promise<unknown>): Promise<Sent[]> {
 
 /** Whether it is planned for any values: a statement gets a name from its second use on (`preparedStatements.ts`). */
 export const isPrepared = ({ text, values }: Sent) => !text.startsWith(PLANNED_EACH_TIME) && values.length > 0;
+
+/** Sends commands at once, and returns the plans of those that explain. */
+export async function sendAll(client: pg.Client, commands: string[]) {
+  const results: unknown = await client.query(commands.join(';\n'));
+  const rows = [results].flat().flatMap((result) => (result as pg.QueryResult).rows);
+  return rows.flatMap(({ 'QUERY PLAN': plan }) => (plan ? [plan[0].Plan] : []));
+}
 
 /** `execute` of a prepared statement with these values. */
 export const executed = (name: string, values: unknown[]) =>
