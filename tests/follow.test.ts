@@ -6,7 +6,7 @@ import { createTRPCClient, httpSubscriptionLink } from '@trpc/client';
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import superjson from 'superjson';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { createClient, type DeckhandError } from '../client/client.ts';
 import type { AppRouter } from '../client/router.ts';
 import { type Message, readMessages } from '../client/sse.ts';
@@ -26,9 +26,9 @@ const STREAM = '/api/services/platforms/v1/events/stream';
 const LIST = '/services/platforms/v1/events/list';
 
 const opened: AbortController[] = [];
-afterEach(() => {
+const closeStreams = () => {
   for (const stream of opened.splice(0)) stream.abort();
-});
+};
 
 type Options = { query?: string; headers?: Record<string, string>; path?: string };
 
@@ -113,6 +113,8 @@ it('a follower that was looked up while others came is refused, too, of one user
 });
 
 describe('GET …/events/stream', () => {
+  afterEach(closeStreams);
+
   it('sends the events of the projects of the caller, in order and as events/list does', async () => {
     const { service, world } = await givenFollowed();
     const stream = await follow(service, world.asViewer.token);
@@ -326,7 +328,10 @@ async function insertEvents({ project }: World, count: number, ids: number[] = [
   );
 }
 
-describe('a stream ends', () => {
+// They wait for the hub, each for that of its own service.
+describe.concurrent('a stream ends', () => {
+  afterAll(closeStreams);
+
   it.each([STREAM, '/trpc/events.follow'])(
     'without an error after a fault, so that clients reconnect: %s',
     async (path) => {
@@ -476,6 +481,10 @@ describe('a stream ends', () => {
     expect(await again.next()).toBeUndefined();
     expect(await drained).toBe(true);
   });
+});
+
+describe('a stream ends, on its own', () => {
+  afterEach(closeStreams);
 
   it('for a reader that does not read, also when the service stops; it can resume', async () => {
     const { service, world } = await givenFollowed();
@@ -505,6 +514,8 @@ describe('a stream ends', () => {
 });
 
 describe('refusals', () => {
+  afterEach(closeStreams);
+
   const refused = async (
     world: World,
     service: TestService,
