@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../server/database/connect.ts';
 import { prepared } from '../server/database/prepared.ts';
 import { query } from '../server/database/query.ts';
@@ -20,9 +20,7 @@ const backendOf = prepared<{ number: number }, { number: number; pid: number; na
 );
 
 const opened: Database[] = [];
-afterEach(async () => {
-  await Promise.all(opened.splice(0).map((database) => database.close()));
-});
+const closeAll = () => Promise.all(opened.splice(0).map((database) => database.close()));
 
 /** A database of this test's own, whose lane is connected. */
 async function givenLane(settings: Record<string, string> = {}): Promise<Database> {
@@ -39,8 +37,14 @@ async function connectedLane(database: Database) {
 
 const numbers = (count: number) => Array.from({ length: count }, (_, number) => ({ number }));
 
+const lockOrWait = prepared<{ id: number }, { id: number }>(
+  (value) => sql`select ${value('id')}::int as id, pg_advisory_xact_lock(${value('id')})`,
+  { isFirst: true },
+);
+
 describe.skipIf(!databaseUrl)('short reads', () => {
   beforeAll(() => testDatabase());
+  afterEach(closeAll);
 
   it('share two of the connections, and each gets its own rows', async () => {
     const { db, connections } = await givenLane();
@@ -193,40 +197,6 @@ describe.skipIf(!databaseUrl)('short reads', () => {
     await connectedLane(database);
   });
 
-  it('fail while the database does not respond, and work as soon as it does', async () => {
-    const proxy = await givenProxyTo(databaseUrl!);
-    const database = await givenLane({ DATABASE_URL: proxy.url });
-    const service = await givenService({}, { database });
-    const caller = makeCaller(service.url, await givenToken(await givenUser({ project: await givenProject() })));
-    expect((await caller.post(LIST)).status).toBe(200);
-
-    proxy.silence();
-    const silent = await Promise.all(numbers(5).map(() => caller.post(LIST)));
-    proxy.restore();
-
-    expect(silent.map(({ status }) => status)).toEqual(Array(5).fill(500));
-    expect((await caller.post(LIST)).status).toBe(200);
-    proxy.close();
-  });
-
-  it('fail while the database does not respond, also those with others behind them', async () => {
-    const proxy = await givenProxyTo(databaseUrl!);
-    const database = await givenLane({ DATABASE_URL: proxy.url });
-
-    proxy.silence();
-    const failure = (number: number) => backendOf(database.db, { number }).then(String, ({ message }) => message);
-    let first: string | undefined;
-    const reads = [failure(0).then((message) => (first = message))];
-    for (let number = 1; number < 100 && first === undefined; number++) {
-      reads.push(failure(number));
-      await setTimeout(100);
-    }
-
-    expect(first).toBe('the database did not answer in time');
-    await Promise.all(reads);
-    proxy.close();
-  });
-
   it('are prepared again after a migration has changed their columns', async () => {
     const { db } = await givenLane();
     const table = sql.table(`lane_${process.pid}_${Date.now()}`);
@@ -247,24 +217,46 @@ describe.skipIf(!databaseUrl)('short reads', () => {
   });
 });
 
-describe.skipIf(!databaseUrl)('the first write of a request', () => {
+/** At the same time, since all wait for seconds. */
+describe('while the database is slow', { skip: !databaseUrl, concurrent: true }, () => {
   beforeAll(() => testDatabase());
+  afterAll(closeAll);
 
-  const lockOrWait = prepared<{ id: number }, { id: number }>(
-    (value) => sql`select ${value('id')}::int as id, pg_advisory_xact_lock(${value('id')})`,
-    { isFirst: true },
-  );
+  it('short reads fail while the database does not respond, and work as soon as it does', async () => {
+    const proxy = await givenProxyTo(databaseUrl!);
+    const database = await givenLane({ DATABASE_URL: proxy.url });
+    const service = await givenService({}, { database });
+    const caller = makeCaller(service.url, await givenToken(await givenUser({ project: await givenProject() })));
+    expect((await caller.post(LIST)).status).toBe(200);
 
-  it('returns nothing until the lane is connected', async () => {
-    const database = await givenDatabase();
-    opened.push(database);
+    proxy.silence();
+    const silent = await Promise.all(numbers(5).map(() => caller.post(LIST)));
+    proxy.restore();
 
-    expect(await lockOrWait(database.db, { id: 1 })).toEqual([]);
-    await connectedLane(database);
-    expect(await lockOrWait(database.db, { id: 1 })).toMatchObject([{ id: 1 }]);
+    expect(silent.map(({ status }) => status)).toEqual(Array(5).fill(500));
+    expect((await caller.post(LIST)).status).toBe(200);
+    proxy.close();
   });
 
-  it('fails within seconds while the database does not respond', async () => {
+  it('short reads fail while the database does not respond, also those with others behind them', async () => {
+    const proxy = await givenProxyTo(databaseUrl!);
+    const database = await givenLane({ DATABASE_URL: proxy.url });
+
+    proxy.silence();
+    const failure = (number: number) => backendOf(database.db, { number }).then(String, ({ message }) => message);
+    let first: string | undefined;
+    const reads = [failure(0).then((message) => (first = message))];
+    for (let number = 1; number < 100 && first === undefined; number++) {
+      reads.push(failure(number));
+      await setTimeout(100);
+    }
+
+    expect(first).toBe('the database did not answer in time');
+    await Promise.all(reads);
+    proxy.close();
+  });
+
+  it('the first write of a request fails within seconds while the database does not respond', async () => {
     const proxy = await givenProxyTo(databaseUrl!);
     const { db } = await givenLane({ DATABASE_URL: proxy.url });
     await lockOrWait(db, { id: 2 });
@@ -279,7 +271,7 @@ describe.skipIf(!databaseUrl)('the first write of a request', () => {
     expect(performance.now() - begun).toBeLessThan(16_000);
   });
 
-  it('waits for a lock as long as the database responds to others', async () => {
+  it('the first write of a request waits for a lock as long as the database responds to others', async () => {
     const { db } = await givenLane();
     const isLocked = Promise.withResolvers<void>();
     const end = Promise.withResolvers<void>();
@@ -296,6 +288,20 @@ describe.skipIf(!databaseUrl)('the first write of a request', () => {
 
     expect(await waiting).toMatchObject([{ id: 3 }]);
     await holder;
+  });
+});
+
+describe.skipIf(!databaseUrl)('the first write of a request', () => {
+  beforeAll(() => testDatabase());
+  afterEach(closeAll);
+
+  it('returns nothing until the lane is connected', async () => {
+    const database = await givenDatabase();
+    opened.push(database);
+
+    expect(await lockOrWait(database.db, { id: 1 })).toEqual([]);
+    await connectedLane(database);
+    expect(await lockOrWait(database.db, { id: 1 })).toMatchObject([{ id: 1 }]);
   });
 
   it('returns nothing on a server that has become read-only', async () => {
