@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connect, type Database } from '../server/database/connect.ts';
 import { migrate, migrationNames } from '../server/database/migrate.ts';
 import { findOpen } from '../server/database/openTransactions.ts';
 import { type Db, query } from '../server/database/query.ts';
 import { schemaDifference } from '../server/database/schemaDifference.ts';
 import { readSettings } from '../server/runtime/env.ts';
-import { createDatabase, onServer } from './harness/server.ts';
+import { onServer } from './harness/server.ts';
 import { databaseUrl, TEST_SECRET, testDatabase } from './harness/service.ts';
 
 /** Names that migrations had in the previous version. */
@@ -15,19 +15,27 @@ const OLD_NAMES = ['Migration20261115000000', 'Migration20261115000001', 'Migrat
 
 describe.skipIf(!databaseUrl)('migrations on a PostgreSQL server', () => {
   const made: { name: string; nodes: Database[] }[] = [];
+  let migrated: string;
+  beforeAll(async () => {
+    const [node] = await givenNodes(1);
+    await migrate(node!);
+    await node!.close();
+    migrated = made.pop()!.name;
+  });
   afterAll(async () => {
     for (const { name, nodes } of made) {
       await Promise.all(nodes.map(({ close }) => close()));
       await onServer(addressOf('postgres'), `drop database ${name}`);
     }
+    await onServer(addressOf('postgres'), `drop database ${migrated}`);
   });
 
   const addressOf = (name: string) => Object.assign(new URL(databaseUrl!), { pathname: `/${name}` }).href;
 
-  /** Nodes on a new database, with one connection each. */
-  const givenNodes = async (count: number): Promise<Database[]> => {
+  /** Nodes on a new database, which may be a copy of another one, with one connection each. */
+  const givenNodes = async (count: number, template = 'template1'): Promise<Database[]> => {
     const name = `deckhand_migrate_${randomBytes(6).toString('hex')}`;
-    await createDatabase(addressOf(name));
+    await onServer(addressOf('postgres'), `create database ${name} template ${template}`);
     const settings = readSettings({ DATABASE_URL: addressOf(name), JWT_SECRET: TEST_SECRET });
     const connecting = Array.from({ length: count }, () => connect({ ...settings, DATABASE_POOL_SIZE: 1 }));
     const nodes = await Promise.all(connecting);
@@ -65,8 +73,7 @@ describe.skipIf(!databaseUrl)('migrations on a PostgreSQL server', () => {
   });
 
   it('give way to a transaction that holds a lock, and are repeated', async () => {
-    const [node, other] = await givenNodes(2);
-    await migrate(node!);
+    const [node, other] = await givenNodes(2, migrated);
     const name = 'Migration20261116040047_due_at_midnight';
     await query(node!.db, sql`alter table cards drop column is_due_at_midnight`);
     await query(node!.db, sql`delete from mikro_orm_migrations where name = ${name}`);
@@ -91,8 +98,7 @@ describe.skipIf(!databaseUrl)('migrations on a PostgreSQL server', () => {
   });
 
   it('that find rows which a new foreign key refuses name database verify, and go on after the repair', async () => {
-    const [node] = await givenNodes(1);
-    await migrate(node!);
+    const [node] = await givenNodes(1, migrated);
     const name = 'Migration20261116101200_validate_cards_foreign_keys';
     const key = 'foreign key (group_id, project_id) references groups (id, project_id)';
     for (const statement of [
@@ -114,8 +120,7 @@ describe.skipIf(!databaseUrl)('migrations on a PostgreSQL server', () => {
   });
 
   it('replace the triggers of cards that the previous version had by foreign keys', async () => {
-    const [node] = await givenNodes(1);
-    await migrate(node!);
+    const [node] = await givenNodes(1, migrated);
     const names = (await migrationNames()).filter((name) => /_(template_parents|.*cards_foreign_keys)$/.test(name));
     await query(node!.db, sql`delete from mikro_orm_migrations where name = any(${names})`);
     await givenTriggers(node!.db);
@@ -155,8 +160,7 @@ describe.skipIf(!databaseUrl)('migrations on a PostgreSQL server', () => {
   });
 
   it('that were renamed are not run again, and their old names stay recorded', async () => {
-    const [node] = await givenNodes(1);
-    const applied = await migrate(node!);
+    const [node] = await givenNodes(1, migrated);
     for (const name of OLD_NAMES) {
       await query(node!.db, sql`update mikro_orm_migrations set name = ${name} where name like ${`${name}\\_%`}`);
     }
@@ -164,7 +168,7 @@ describe.skipIf(!databaseUrl)('migrations on a PostgreSQL server', () => {
     expect(await migrate(node!)).toEqual([]);
 
     const recorded = await query(node!.db, sql<{ name: string }>`select name from mikro_orm_migrations order by name`);
-    expect(recorded.map(({ name }) => name)).toEqual([...applied, ...OLD_NAMES].sort());
+    expect(recorded.map(({ name }) => name)).toEqual([...(await migrationNames()), ...OLD_NAMES].sort());
   });
 });
 
