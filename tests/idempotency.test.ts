@@ -493,23 +493,6 @@ describe('work in several steps', () => {
     expect(await storedKey(key)).toBeUndefined();
   });
 
-  it('is taken over if its process ended, and waited for until then', async () => {
-    const { board } = await givenMasterBoard();
-    const key = randomUUID();
-    const first = await world.asSuperadmin.post(SYNC, { board_id: board }, keyed(key));
-    await query(
-      await testDb(),
-      sql`update idempotency_keys set finished_at = null, answer = null, held_until = now() + interval '1 second' where key = ${key}`,
-    );
-
-    const second = await world.asSuperadmin.post(SYNC, { board_id: board }, keyed(key));
-
-    expect(second).toMatchObject({ status: 200, body: first.body });
-    expect(replayed(second)).toBeNull();
-    const runs = await query(await testDb(), sql`select id from template_runs where board_id = ${board}`);
-    expect(runs).toHaveLength(2);
-  });
-
   it('opens one checkout', async () => {
     const { product } = await givenTrial(world.project);
     const input = { product, plan: 'pro', period: 'month' };
@@ -524,7 +507,7 @@ describe('work in several steps', () => {
   });
 });
 
-/** At the same time, since both wait for seconds. */
+/** At the same time, since they wait for seconds. */
 describe.concurrent('429 with Retry-After', () => {
   it.skipIf(!databaseUrl)('if the first call does not end in time', async () => {
     const title = randomUUID();
@@ -557,6 +540,23 @@ describe.concurrent('429 with Retry-After', () => {
     expect(answer.status).toBe(429);
     expect(answer.headers.get('x-error-reason')).toBe('idempotency_key_running');
     expect(answer.headers.get('retry-after')).toBe('5');
+  });
+
+  it('but not if its process ended: it is waited for until then, and taken over', async () => {
+    const { board } = await givenMasterBoard();
+    const key = randomUUID();
+    const first = await world.asSuperadmin.post(SYNC, { board_id: board }, keyed(key));
+    await query(
+      await testDb(),
+      sql`update idempotency_keys set finished_at = null, answer = null, held_until = now() + interval '1 second' where key = ${key}`,
+    );
+
+    const second = await world.asSuperadmin.post(SYNC, { board_id: board }, keyed(key));
+
+    expect(second).toMatchObject({ status: 200, body: first.body });
+    expect(replayed(second)).toBeNull();
+    const runs = await query(await testDb(), sql`select id from template_runs where board_id = ${board}`);
+    expect(runs).toHaveLength(2);
   });
 });
 
