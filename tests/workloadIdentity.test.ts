@@ -6,6 +6,8 @@ import { createClient } from '../client/client.ts';
 import { query } from '../server/database/query.ts';
 import { removeSome } from '../server/database/removal.ts';
 import { IDENTITY_REMOVALS } from '../server/domain/account/exchange.ts';
+import { makeGuardedFetch } from '../server/security/guardedFetch.ts';
+import { makeKeySets } from '../server/security/keySets.ts';
 import { makeCaller } from './harness/caller.ts';
 import { errorOf, givenClient } from './harness/client.ts';
 import { eventsOf } from './harness/events.ts';
@@ -307,7 +309,6 @@ describe('the keys of an issuer', () => {
     ['in a set of 101', (to) => to.end(many), 'Its key set must have a list of at most 100 keys.'],
     ['in no list', (to) => to.end('{"keys":{}}'), 'Its key set must have a list of at most 100 keys.'],
     ['behind a redirect', (to) => to.writeHead(302, { location: '/x' }).end(), REDIRECTED],
-    ['that do not arrive', (to) => to.write('{'), 'There was no answer in time.'],
     ['that are no JSON', (to) => to.end('<html>'), 'The connection failed, or it sent no JSON.'],
     ['of another issuer', { issuer: 'https://other.test' }, 'Its discovery document names another issuer.'],
     ['at an inner address', { jwks_uri: 'https://169.254.169.254/x' }, 'The address must be on the internet.'],
@@ -318,6 +319,16 @@ describe('the keys of an issuer', () => {
     else state.discovery = answer;
 
     expect(await refusedWith(await sign(), url)).toBe(unreadable(why));
+  });
+
+  it('are refused that do not arrive in time', async () => {
+    const { state, id, host, sign } = await givenServedIssuer();
+    await givenRule(id);
+    state.instead['/jwks'] = (to) => to.write('{');
+    const keySets = makeKeySets(makeGuardedFetch({ allowedHosts: [host], timeoutMilliseconds: 1000 }));
+    const { url } = await givenService({ IDENTITY_ALLOWED_HOSTS: host, TRUST_PROXY: '1' }, { keySets });
+
+    expect(await refusedWith(await sign(), url)).toBe(unreadable('There was no answer in time.'));
   });
 
   it('are refused if they are weak', async () => {
