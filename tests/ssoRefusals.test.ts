@@ -14,12 +14,17 @@ const FAULTY = ['long', 'moved', 'broken', 'page', 'another', 'slow', 'many-keys
 let forged: Forged;
 let service: TestService;
 let caller: TestCaller;
+/** Begun first, since it takes seconds; and what is answered meanwhile. */
+let waiting: ReturnType<typeof refusal>[];
+let listed: { issuers: unknown[] };
 
 beforeAll(async () => {
   forged = await startForgedProvider();
   const issuers = ['fine', ...FAULTY].map((name) => forged.settings(name, { sign_up: true }));
   service = await givenService({ SSO_ISSUERS: JSON.stringify(issuers) });
   caller = makeCaller(service.url);
+  waiting = [1, 2, 3].map(() => refusal(startSso(makeCaller(service.url), { issuer: 'slow' })));
+  listed = await caller.rpc.auth.listIssuers.query();
 });
 afterAll(async () => {
   await service.app.close();
@@ -204,9 +209,7 @@ describe('a provider', () => {
   });
 
   it('slow: 400 sso_unavailable after the time limit, for all who wait, and other calls are answered meanwhile', async () => {
-    const waiting = [1, 2, 3].map(() => refusal(startSso(makeCaller(service.url), { issuer: 'slow' })));
-
-    expect((await caller.rpc.auth.listIssuers.query()).issuers).toHaveLength(FAULTY.length + 1);
+    expect(listed.issuers).toHaveLength(FAULTY.length + 1);
     const expected = { status: 400, reason: 'sso_unavailable', message: expect.stringMatching(/no answer in time/) };
     expect(await Promise.all(waiting)).toEqual([expected, expected, expected]);
   });
