@@ -9,12 +9,13 @@ if (server.url === undefined) console.log(`\nSKIPPED: the suites on a PostgreSQL
 if (!hasServerPrograms())
   console.log('\nSKIPPED: the suites with replicas. The programs of a PostgreSQL server are not installed.\n');
 
-/** The suites where a server differs from the embedded database: concurrency, plans, types and limits of connections. */
+/** The suites where a server differs from the embedded database: concurrency, plans, types and limits of connections; large ones, too. */
 const ON_A_SERVER = [
   'addresses',
   'answerSize',
   'audit',
   'baselines',
+  'changes',
   'connections',
   'deletion',
   'erasure',
@@ -49,6 +50,7 @@ const ON_A_SERVER = [
   'templateSync',
   'templates',
   'tenancy',
+  'unknownFields',
   'rowVersions',
   'webhookResends',
   'webhookRights',
@@ -65,27 +67,27 @@ const LONGEST = [
   'faults',
   'schedules',
   'documentedChanges',
+  'disturbedStart',
   'pageRoles',
   'testKitPackage',
+  'databaseBackup',
+  'mailKills',
   'pages',
-  'disturbedStart',
   'cardPanel',
   'boardPage',
   'apiPage',
-  'mailKills',
   'databaseCopy',
-  'clientPackage',
-  'databaseBackup',
-  'incarnations',
   'upgrade',
-  'boardChanges',
   'traces',
-  'start',
-  'erasureMarkers',
-  'dataDirectory',
   'failover',
-  'log',
+  'sandbox',
+  'erasureMarkers',
+  'clientPackage',
+  'incarnations',
+  'boardChanges',
+  'workers',
   'cli',
+  'start',
 ];
 
 class LongestFirst extends BaseSequencer {
@@ -135,7 +137,8 @@ const onDatabase: Settings = {
 
 export default defineConfig({
   test: {
-    maxWorkers: 2,
+    // More than the cores of a small machine: many suites wait.
+    maxWorkers: 3,
     reporters: ['default', './tests/harness/progress.ts'],
     sequence: { sequencer: LongestFirst },
     projects: [
