@@ -51,8 +51,9 @@ export function installGate(): void {
     });
   };
   prototype.connect = function (callback: (error?: Error) => void) {
-    // The server is never silent, but virtual time may pass while it works.
+    // The server is never silent, but virtual time may pass while it works. Its own limits are in real time.
     this.hasTimeouts = false;
+    Object.assign(this.connectionParameters, NO_LIMITS);
     const node = tasks.getStore()?.life.node;
     if (node) nodes.set(this, node);
     this.once('end', () => nodes.delete(this));
@@ -78,6 +79,8 @@ export function installGate(): void {
     return checkOut.apply(this, parts);
   };
 }
+
+const NO_LIMITS = { statement_timeout: 0, lock_timeout: 0, idle_in_transaction_session_timeout: 0 };
 
 /** A call to somebody outside waits, too. */
 export const callOutside = <Result>(text: string, send: () => Promise<Result>) =>

@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { makeOutput } from '../../server/runtime/log.ts';
+import { freePort } from '../faults/privateServer.ts';
 import { givenDemoSettings, givenDirectory, removeProcesses, statusOf } from '../harness/process.ts';
 
 afterAll(removeProcesses);
@@ -80,12 +80,4 @@ async function end(child: ChildProcess) {
   child.kill('SIGTERM');
   const [code] = await once(child, 'exit');
   return code;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
