@@ -15,7 +15,7 @@ export type Started = { url: string; admin: { email: string; password: string };
 
 /** `empty` removes all rows; a sandbox does the rest. The reply comes on this port. */
 export type Request = Asked & { reply: { postMessage: (message: Reply) => void } };
-export type Asked = { empty?: true; reset?: SandboxState; writeLaterEvent?: true };
+export type Asked = { empty?: true; reset?: SandboxState; writeLaterEvent?: true; wakeWebhooks?: true };
 
 /** The address changes with each reset. */
 export type Reply = { failure: string | undefined; url?: string | undefined };

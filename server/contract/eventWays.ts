@@ -32,6 +32,7 @@ export function followEvents(run: Run, place: Place, send: Send): Followed {
     ways.push(way);
     return [way, (event) => isOfProjects(event.type) && saw(way, event)];
   };
+  const rest = () => pause(PAUSE_MILLISECONDS, undefined, run.signal && { signal: run.signal });
   return {
     begin: async () => {
       if (!mayFollow(run)) return;
@@ -42,7 +43,7 @@ export function followEvents(run: Run, place: Place, send: Send): Followed {
       await openReceiver(run, place, send, open, closing.signal);
       const end = Date.now() + LONGEST_BEGIN_MILLISECONDS;
       // A stream that begins after a change does not show it.
-      while (ways.some(({ hasBegun }) => !hasBegun) && Date.now() < end) await pause(PAUSE_MILLISECONDS);
+      while (ways.some(({ hasBegun }) => !hasBegun) && Date.now() < end) await rest();
     },
     note: (call) => calls.push(call),
     check: async () => {
@@ -52,8 +53,7 @@ export function followEvents(run: Run, place: Place, send: Send): Followed {
       const begin = () => Math.min(Math.max(now, run.limitedUntil()), now + LONGEST_PAUSE_SECONDS * 1000);
       const isOver = () => Date.now() > begin() + run.streamSeconds * 1000;
       const begun = () => ways.filter(({ hasBegun }) => hasBegun);
-      while (!isOver() && !begun().every((way) => isComplete(way, ways, calls)))
-        await pause(PAUSE_MILLISECONDS, undefined, run.signal && { signal: run.signal });
+      while (!isOver() && !begun().every((way) => isComplete(way, ways, calls))) await rest();
       for (const way of begun()) {
         const { name, seen, problems } = way;
         const silent = [`no event arrives within ${run.streamSeconds} seconds.`, ...problems];

@@ -273,6 +273,19 @@ describe('a fault', () => {
     expect((await create('B card')).body.data.from_a_later_version).toBeUndefined();
   });
 
+  it('webhooks go on after the clock was set back', async () => {
+    const receiver = await givenReceiver(given);
+    receivers.push(receiver);
+    await given.control('/clock', { advance: { days: 1 } });
+    await create('A day ahead');
+    await expect.poll(() => receiver.received).toHaveLength(1);
+
+    await given.control('/clock', { reset: true });
+    await create('Now');
+
+    await expect.poll(() => receiver.received).toHaveLength(2);
+  });
+
   it('late_webhook brings nothing after a reset', async () => {
     const receiver = await givenReceiver(given);
     receivers.push(receiver);

@@ -105,3 +105,10 @@ it('newer_version counts its hits, and keeps the length of an answer to HEAD', a
   expect(await (await fetch()).text()).toBe('12345');
   expect(faults.list()).toMatchObject([{ hits: 2 }]);
 });
+
+it('has at most 1,000 faults, since every description lists them', () => {
+  const faults = makeFaults();
+  for (let count = 0; count < 1000; count++) faults.add({ fault: 'lost_answer' });
+
+  expect(() => faults.add({ fault: 'lost_answer' })).toThrow('There are 1000 faults. Remove them first.');
+});

@@ -53,6 +53,7 @@ type Field = Exclude<keyof FaultInput, 'fault'>;
 /** The longest delay; below the 15 seconds after which the service gives up a webhook. */
 const MOST_SECONDS = 10;
 const MOST_TIMES = 1_000_000;
+const MOST_FAULTS = 1000;
 
 const PATH_FORM =
   'path must begin with a slash, and may end with a *, as in /api/services/operations/v1/operations/cards/*.';
@@ -85,6 +86,7 @@ export function makeFaults() {
       checkWhole(skip, 0, MOST_TIMES, 'skip');
       checkWhole(times, 1, MOST_TIMES, 'times');
       checkNumber(seconds, 0, MOST_SECONDS, 'seconds');
+      if (active.length >= MOST_FAULTS) throw new SandboxMisuse(`There are ${MOST_FAULTS} faults. Remove them first.`);
       const fault = { ...given, skip, times, seconds, hits: 0 };
       active.push(fault);
       return fault;

@@ -40,7 +40,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const { host = '127.0.0.1', port = 0, receivers = [] } = options;
   let state = oneOf(options.state ?? 'demo', STATE_NAMES, 'state');
   checkWhole(port, 0, 65_535, 'port');
-  const { clock, memory } = makeClock();
+  const { clock: inner, memory } = makeClock();
   const faults = makeFaults();
   const calls: Call[] = [];
   const counts = { calls: 0, webhooks: 0 };
@@ -81,8 +81,8 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const resetNow = async (input: object) => {
     const given = readFields(input, ['state', 'clock'], 'reset');
     const next = oneOf(given.state ?? state, STATE_NAMES, 'state');
-    if (given.clock === undefined) clock.reset();
-    else clock.set(timestampOf(given.clock, 'clock'));
+    if (given.clock === undefined) inner.reset();
+    else inner.set(timestampOf(given.clock, 'clock'));
     faults.clear();
     relay.drop();
     proxy.cut();
@@ -103,10 +103,11 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
       }),
     clearFaults,
     describe: () => ({
-      ...{ warning: WARNING, url, version: VERSION, state, states: STATES, clock: { now: clock.now() }, project_id: 1 },
+      ...{ warning: WARNING, url, version: VERSION, state, states: STATES, clock: { now: inner.now() }, project_id: 1 },
       ...{ people, faults: faults.list(), known_faults: FAULTS, counts, calls },
     }),
   };
+  const clock = noticeSetBack(inner, () => thread.ask({ wakeWebhooks: true }).catch(() => undefined));
   const setClock = (input: unknown) => moveClock(clock, input);
   ready.resolve((received, response) => {
     const problem = hostProblem(received.headers, host);
@@ -121,6 +122,21 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   };
   unref(server);
   return { url, clock, ...control, stop, [Symbol.asyncDispose]: stop };
+}
+
+/** The same clock, which tells when it was set back. */
+function noticeSetBack(clock: Clock, tell: () => unknown): Clock {
+  const noticing = (move: () => void) => {
+    const before = clock.now();
+    move();
+    if (clock.now() < before) tell();
+  };
+  return {
+    ...clock,
+    set: (timestamp) => noticing(() => clock.set(timestamp)),
+    advance: (by) => noticing(() => clock.advance(by)),
+    reset: () => noticing(clock.reset),
+  };
 }
 
 const STATE_NAMES = Object.keys(STATES) as SandboxState[];

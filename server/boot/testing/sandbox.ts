@@ -5,7 +5,7 @@ import { SCOPES } from '../../api/routers/app.ts';
 import { connect, type Database } from '../../database/connect.ts';
 import { migrate } from '../../database/migrate.ts';
 import { DEMO_USER, emailOf } from '../../database/seed/demoUsers.ts';
-import { fillSandbox, writeLaterEvent } from '../../database/seed/sandbox.ts';
+import { fillSandbox, wakeWebhooks, writeLaterEvent } from '../../database/seed/sandbox.ts';
 import { makeLogger } from '../../security/logger.ts';
 import { type RunningService, start } from '../start.ts';
 import { beginRollout } from './rollout.ts';
@@ -31,9 +31,10 @@ export async function serveSandbox(port: MessagePort, given: Record<string, stri
     if (state === 'rollout') await beginRollout(running.url, people[0]?.key ?? '');
     return { url: running.url, people };
   };
-  port.on('message', async ({ reply, reset: state, writeLaterEvent: isLater }: Request) => {
+  port.on('message', async ({ reply, reset: state, writeLaterEvent: isLater, wakeWebhooks: isEarlier }: Request) => {
     const answer = async (): Promise<Reply> => {
       if (isLater) await writeLaterEvent(database.db);
+      if (isEarlier) await wakeWebhooks(database.db);
       return { failure: undefined, ...(state && { url: (await reset(state)).url }) };
     };
     reply.postMessage(await answer().catch(({ message }: Error): Reply => ({ failure: message })));

@@ -99,3 +99,8 @@ export async function writeLaterEvent(db: Db): Promise<void> {
       values ('card.from_a_later_version', 1, 1, 'later_surface', 1, '{"from_a_later_version": true}')`,
   );
 }
+
+/** After the clock was set back: webhooks would wait for the time of their last message. */
+export async function wakeWebhooks(db: Db): Promise<void> {
+  await query(db, sql`update webhooks set next_attempt_at = now() where failures = 0 and next_attempt_at > now()`);
+}
