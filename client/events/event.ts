@@ -63,7 +63,7 @@ export type EventStore<Transaction = undefined> = {
 
 /** What is stored with a handled event. */
 export type EventMark = {
-  /** The id of the event. */
+  /** The id of the event and its time, as in `1042 2026-01-31T09:30:00.000Z`. */
   id: string;
   /** The row that it happened to, such as `card 7`; another text after a restore of the service, when versions begin anew. */
   row?: string | undefined;

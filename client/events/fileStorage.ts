@@ -10,6 +10,15 @@ export function fileStorage(path: string): MirrorStorage {
   let kept = copyOf();
   // The first save rewrites the file, which may have only a part of a line.
   let lines = MOST_LINES;
+  let owner: number | undefined;
+
+  function mustBeOwn({ board: { id } }: Place): void {
+    if (owner !== undefined && owner !== id)
+      throw new DeckhandError(
+        `${path} has board ${owner}, and also ${id}. Delete it, and give each board a file of its own.`,
+      );
+    owner = id;
+  }
 
   async function rewrite(rows: MirrorRows, { board, cursor }: Place): Promise<void> {
     const [boards, groups, cards] = [[...rows.boards.values()], [...rows.groups.values()], [...rows.cards.values()]];
@@ -37,12 +46,17 @@ export function fileStorage(path: string): MirrorStorage {
       const changes = text.split('\n').slice(0, -1);
       const rows = copyOf();
       let place: Place | undefined;
-      for (const [at, line] of changes.entries()) place = applyLine(rows, line, `Line ${at + 1} of ${path}`);
+      owner = undefined;
+      for (const [at, line] of changes.entries()) {
+        place = applyLine(rows, line, `Line ${at + 1} of ${path}`);
+        mustBeOwn(place);
+      }
       kept = rows;
       if (!place) return undefined;
       return { rows: copyOf(rows), ...place };
     },
     save: async (change) => {
+      mustBeOwn(change);
       if (lines >= MOST_LINES) {
         const next = copyOf(kept);
         await rewrite(next, apply(next, change));

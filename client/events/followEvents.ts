@@ -58,12 +58,15 @@ export async function followEvents<Transaction = undefined>(
   const workOn = (first: string) =>
     insist(async (succeeded) => work((await own(store.readCursor())) ?? first, succeeded), signal, isOwn);
   const writeCursor = (cursor: string) => insist(() => own(store.writeCursor(cursor)), signal, isOwn);
-  const readCursor = () => store.readCursor();
+  const readCursor = () => insist(() => own(store.readCursor()), signal, isOwn);
   await untilSignal(signal, () => fromCursor(client, { readCursor, writeCursor }, { begin, signal }, workOn));
 }
 
 /** Why a stored cursor is refused: it is too old, or from before a restore, or what is stored is none. */
 const LOST = new Set<unknown>(['cursor_too_old', 'cursor_invalid']);
+
+const NO_BEGIN =
+  'The stored place in the feed is refused, so events are lost. Give begin, which reads your rows, or delete the stored cursor, to begin now.';
 
 /** Works from the stored cursor on. Without one, or if it is refused, begins anew. */
 export async function fromCursor(
@@ -84,7 +87,8 @@ export async function fromCursor(
     try {
       return await work(after);
     } catch (error) {
-      if (!isRefusal(error) || !LOST.has(error.reason) || !begin) throw error;
+      if (!isRefusal(error) || !LOST.has(error.reason)) throw error;
+      if (!begin) throw new DeckhandError(`${NO_BEGIN} (${error.message})`, { data: error.data, cause: error });
       after = undefined;
     }
   }

@@ -16,7 +16,7 @@ export function makeHandle<Transaction>(options: HandlerOptions<Transaction>): H
       if (cursor !== undefined) await store.writeCursor(cursor);
       return;
     }
-    const mark = { id: event.id, row: rowOf(event), version: event.data.version, cursor };
+    const mark = { id: idOf(event), row: rowOf(event), version: event.data.version, cursor };
     const work = () => store.handleOnce(mark, async (context) => void (await handler(event, context)));
     try {
       await inTurn(mark.row ?? `event ${event.id}`, work);
@@ -26,6 +26,9 @@ export function makeHandle<Transaction>(options: HandlerOptions<Transaction>): H
     }
   };
 }
+
+/** A database that is made anew begins with the same ids, at another time. */
+const idOf = ({ id, created_at }: ChangeEvent) => `${id} ${created_at.toISOString()}`;
 
 type AnyHandler<Transaction> = NonNullable<HandlerOptions<Transaction>['otherwise']>;
 

@@ -117,7 +117,8 @@ function readEvent(text: string): ChangeEvent | 'test' | undefined {
     const { type, data } = JSON.parse(text);
     if (type === TEST_TYPE) return 'test';
     if (typeof data.id !== 'string' || typeof data.type !== 'string') return undefined;
-    return { ...data, created_at: new Date(data.created_at) };
+    const created_at = new Date(data.created_at);
+    return Number.isNaN(created_at.getTime()) ? undefined : { ...data, created_at };
   } catch {
     return undefined;
   }

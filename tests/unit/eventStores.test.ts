@@ -77,6 +77,24 @@ describe('a file of a mirror', () => {
   });
 });
 
+describe('a file that two mirrors share', () => {
+  const ofOther = { ...saved(1), board: { id: 3, project_id: 1 } };
+
+  it('is refused by the storage that has another board', async () => {
+    const storage = fileStorage(join(await givenDirectory(), 'board.jsonl'));
+    await storage.save(saved(1));
+
+    await expect(storage.save(ofOther)).rejects.toThrow('has board 2, and also 3. Delete it, and give each board');
+  });
+
+  it('is refused when it is read, if both have written to it', async () => {
+    const path = join(await givenDirectory(), 'board.jsonl');
+    await writeFile(path, `${JSON.stringify(saved(1))}\n${JSON.stringify(ofOther)}\n`);
+
+    await expect(fileStorage(path).load()).rejects.toThrow('has board 2, and also 3. Delete it, and give each board');
+  });
+});
+
 describe('a row that a replica does not have yet', () => {
   const givenCard = (answers: (string | undefined)[]) =>
     fakeClient({
@@ -202,8 +220,14 @@ describe('followEvents', () => {
 
   it('goes on after a store and a gateway that fail for a while', async () => {
     const store = memoryStore();
-    const { writeCursor } = store;
+    const { readCursor, writeCursor } = store;
     const failures = ['begin', 'an empty page'];
+    let isUp = false;
+    store.readCursor = async () => {
+      if (isUp) return readCursor();
+      isUp = true;
+      throw new Error('The database can not be reached.');
+    };
     store.writeCursor = async (cursor) => {
       if (failures.shift()) throw new Error('The database can not be reached.');
       return writeCursor(cursor);
@@ -238,6 +262,25 @@ describe('followEvents', () => {
     await followEvents(givenFeed(anEvent()), { store, on: { 'card.moved': () => undefined }, isOnce: true });
 
     expect(store.cursor).toBe('c1');
+  });
+
+  it('says what to do if the cursor is refused, without begin', async () => {
+    const client = fakeClient({
+      events: {
+        list: async () => {
+          throw refusalOf({ status: 422, reason: 'cursor_too_old' });
+        },
+      },
+    });
+    const store = memoryStore();
+    await store.writeCursor('c0');
+
+    const failed = followEvents(client, { store, on: { 'card.moved': () => undefined } });
+
+    await expect(failed).rejects.toMatchObject({
+      message: expect.stringContaining('Give begin, which reads your rows, or delete the stored cursor'),
+      ...{ status: 422, reason: 'cursor_too_old' },
+    });
   });
 
   it('is refused without a handler', async () => {
@@ -281,6 +324,19 @@ describe('events in memory', () => {
 
     expect(await Promise.all([handle(), handle()])).toEqual([true, false]);
     expect(calls).toBe(1);
+  });
+
+  it('are handled although a database that was made anew gives out the same ids', async () => {
+    const handled: Date[] = [];
+    const store = memoryStore();
+    for (const created_at of [new Date('2026-01-31T09:30:00Z'), new Date('2026-02-01T09:30:00Z')]) {
+      await store.writeCursor('c0');
+      const event = anEvent({ id: '7', type: 'card.moved', created_at });
+      const on = { 'card.moved': ({ created_at }: ChangeEvent) => void handled.push(created_at) };
+      await followEvents(givenFeed(event), { store, on: on as never, isOnce: true });
+    }
+
+    expect(handled).toHaveLength(2);
   });
 
   it.each(['7', '1769851800000000'])(
