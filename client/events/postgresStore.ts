@@ -110,7 +110,7 @@ export function postgresStore<Client extends PostgresClient = PostgresClient>(
 
 const MARKS = 'deckhand_marks';
 
-/** Marks are events (`event 1042`), rows with their latest version (`card 7`), and `cursor`. */
+/** Marks are events (`event 1042 2026-01-31T09:30:00.000Z`), rows with their latest version (`card 7`), and `cursor`. */
 async function createMarks(client: PostgresClient): Promise<void> {
   // `create table if not exists` needs the right to create tables, also if the table is there.
   const { rows } = await client.query(`select where to_regclass('${MARKS}') is not null`);
