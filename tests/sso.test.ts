@@ -439,7 +439,9 @@ describe('deckhand login --sso', () => {
     const HOME = await givenDirectory();
     const terminal = givenTerminal();
     const { subject, email } = givenPerson();
-    const command = (words: string) => runCommandLine(words.split(' '), () => ({ HOME, BROWSER: 'true' }), terminal);
+    // The first window of a browser is a program that does not end.
+    const BROWSER = `${process.execPath} -e setTimeout(Object,3000)`;
+    const command = (words: string) => runCommandLine(words.split(' '), () => ({ HOME, BROWSER }), terminal);
     const run = command(`login --url ${service.url} --sso company`);
     await vi.waitFor(() => expect(terminal.shown.join('')).toContain(company.url));
     const [, address = ''] = terminal.shown.join('').split('\n');

@@ -23,12 +23,14 @@ export async function startSsoLogin(url: string, issuer: string | undefined, { e
     const { url: sent, state } = await client.auth.startSso.mutate(started);
     const address = pageOf(sent, url);
     terminal.write(`Sign in at this address, in a browser on this machine:\n${address}\n`);
-    const problem = await startBrowser(address, environment().BROWSER);
+    const callback = listener.callbackOf(state);
+    // A browser that is signed in already may answer while its program is still being watched.
+    const problem = await Promise.race([startBrowser(address, environment().BROWSER), callback.then(() => undefined)]);
     if (problem !== undefined) terminal.write(`No browser was opened: ${problem}. Open the address yourself.\n`);
 
-    const callback = await listener.callbackOf(state);
+    const finished = { state, verifier, callback: await callback };
     return async (code: Code) => {
-      const { token, ...user } = await client.auth.finishSso.mutate({ state, verifier, callback, ...code });
+      const { token, ...user } = await client.auth.finishSso.mutate({ ...finished, ...code });
       return { ...user, token: token ?? '' };
     };
   } finally {
