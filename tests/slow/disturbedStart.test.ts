@@ -170,11 +170,7 @@ describe.concurrent('an interrupted start', () => {
   it('exits with 0 on a signal before it listens, even if the signal comes twice', async () => {
     const DATA_DIR = await givenDemoDirectory();
 
-    const ended = await runToEnd([SERVICE], { DATA_DIR }, async (child) => {
-      await untilLocked(DATA_DIR);
-      child.kill('SIGINT');
-      child.kill('SIGINT');
-    });
+    const ended = await runToEnd([SERVICE], { DATA_DIR, NODE_OPTIONS: INTERRUPTED });
 
     expect(ended).toMatchObject({ code: 0, stderr: '' });
     expect(ended.stdout).toContain('Stopping');
@@ -209,9 +205,23 @@ describe.concurrent('an interrupted start', () => {
     await other.close();
     await remove();
   });
-
-  const untilLocked = (directory: string) => vi.waitUntil(() => isLocked(directory), { timeout: 40_000, interval: 20 });
 });
+
+/** The service gets the signal twice when it is about to listen, and only then goes on. */
+const INTERRUPTED = `--import=data:text/javascript,${encodeURIComponent(`
+  import { Server } from 'node:net';
+  const { listen } = Server.prototype;
+  Server.prototype.listen = function (...options) {
+    Server.prototype.listen = listen;
+    const waiting = setInterval(() => undefined, 1000);
+    process.once('SIGINT', () => {
+      clearInterval(waiting);
+      listen.apply(this, options);
+    });
+    for (let times = 0; times < 2; times++) process.kill(process.pid, 'SIGINT');
+    return this;
+  };
+`)}`;
 
 function isLocked(directory: string): boolean {
   const lock = new DatabaseSync(join(directory, 'lock'));
