@@ -13,9 +13,10 @@ export type Called = {
   mark: string;
   key: string | undefined;
   results: any[];
-  /** Attempts that were refused, and those of which nobody knows whether they were executed. */
+  /** Attempts that were refused, those of which nobody knows whether they were executed, and those that were. */
   refused: string[];
   unknown: number;
+  executed: number;
 };
 
 type Operation = {
@@ -94,7 +95,7 @@ export function startClients(seed: number, world: World, nodes: Map<string, Node
     { path, input, token, key }: Pick<NodeCall, 'path' | 'input' | 'token' | 'key'>,
     mark = path,
   ): Promise<any> {
-    const record: Called = { path, mark, key, results: [], refused: [], unknown: 0 };
+    const record: Called = { path, mark, key, results: [], refused: [], unknown: 0, executed: 0 };
     called.push(record);
     const attempt = async (node: string) => {
       const life = schedule.lives.get(node)!;
@@ -109,7 +110,8 @@ export function startClients(seed: number, world: World, nodes: Map<string, Node
         };
         record.results.push(data);
         if (isReplayed) schedule.labels.add('key replayed');
-        else if (record.unknown > 0 && path === 'masterBoards.sync') schedule.labels.add('key taken over');
+        else record.executed++;
+        if (!isReplayed && path === 'masterBoards.sync') noteTakeover(record);
       } catch (error) {
         const { status, reason } = toFailure(error);
         const isUnknown = life.isDead || status >= 500;
@@ -123,6 +125,13 @@ export function startClients(seed: number, world: World, nodes: Map<string, Node
       }
     };
     const both = [...nodes.keys()];
+    const begun = virtualNow();
+    /** Another attempt may only execute a call again after the first was lost, or could not renew its hold in time. */
+    function noteTakeover({ executed, unknown }: Called): void {
+      if (executed > 1 && !both.some((node) => schedule.isTroubled(node, begun)))
+        schedule.faults.add(`Without a cause: ${path} is executed again.`);
+      else if (executed > 1 || unknown > 0) schedule.labels.add('key taken over');
+    }
     for (let count = 0; count < MOST_ATTEMPTS; count++) {
       await Promise.all(key && random.isTrue(0.4) ? both.map(attempt) : [attempt(random.pick(both))]);
       const isBusy = record.refused.includes('idempotency_key_running');
