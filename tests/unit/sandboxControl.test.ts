@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, expect, it } from 'vitest';
 import { answerControl, hostProblem } from '../../client/testing/sandbox/control.ts';
+import { uncheckedFetch } from '../harness/checkAnswers.ts';
 
 const opened: { close: () => void }[] = [];
 afterEach(() => {
@@ -23,7 +24,7 @@ async function givenControl() {
     opened.push({ close: () => call.destroy() });
     return call.on('error', () => undefined);
   };
-  return { begin };
+  return { port, begin };
 }
 
 it.each([
@@ -36,6 +37,18 @@ it.each([
   const status = await new Promise((resolve) => begin(path, headers, resolve).write('{'));
 
   expect(status).toBe(expected);
+});
+
+it('HEAD is answered like GET, and a wrong method with those that are right', async () => {
+  const { port } = await givenControl();
+  const call = (method: string, path: string) =>
+    uncheckedFetch()(`http://127.0.0.1:${port}${path}`, { method }).then(({ status, headers }) => [
+      status,
+      headers.get('allow'),
+    ]);
+
+  expect(await call('HEAD', '/_sandbox')).toEqual([200, null]);
+  expect(await call('PUT', '/_sandbox/faults')).toEqual([405, 'POST, DELETE']);
 });
 
 it('413 for more than 64 KiB does not wait for the rest', async () => {

@@ -26,7 +26,7 @@ async function givenProxy(answer: RequestListener) {
     () => undefined,
   );
   const port = await listen(proxy.pass);
-  return { faults, port, fetch: () => uncheckedFetch()(`http://127.0.0.1:${port}/`) };
+  return { faults, port, cut: proxy.cut, fetch: () => uncheckedFetch()(`http://127.0.0.1:${port}/`) };
 }
 
 const send = (port: number, method: string, path: string) =>
@@ -92,6 +92,31 @@ describe('of a stream', () => {
     await body!.cancel();
   });
 });
+
+it.each(['late_answer', undefined] as const)(
+  '502 that names the reset, for a call with %s when it begins',
+  async (fault) => {
+    const arrived = Promise.withResolvers<void>();
+    const { faults, cut, fetch } = await givenProxy((_, response) => {
+      if (fault) response.end('done');
+      arrived.resolve();
+    });
+    if (fault) faults.add({ fault, seconds: 10 });
+
+    const answer = fetch();
+    await arrived.promise;
+    cut();
+
+    expect([(await answer).status, await (await answer).json()]).toEqual([
+      502,
+      {
+        error: true,
+        message:
+          'The sandbox has no answer: a reset ended this call. Wait for the answer of the reset before you call.',
+      },
+    ]);
+  },
+);
 
 it('newer_version counts its hits, and keeps the length of an answer to HEAD', async () => {
   const { faults, port, fetch } = await givenProxy((_, response) =>

@@ -28,11 +28,15 @@ export async function answerControl(control: Control, received: IncomingMessage,
   try {
     const [path = ''] = url.split(/\/?(?:\?|$)/, 1);
     const actions = ACTIONS[path];
-    const action = actions?.[method];
+    const action = actions?.[method === 'HEAD' ? 'GET' : method];
     const site = otherSite(received);
     if (site) return refuse(403, site);
     if (!actions) return refuse(404, `There is no ${url}. There are ${Object.keys(ACTIONS).join(', ')}.`);
-    if (!action) return refuse(405, `${url} takes ${Object.keys(actions).join(' and ')}, not ${method}.`);
+    if (!action) {
+      const methods = Object.keys(actions);
+      response.setHeader('allow', methods.join(', '));
+      return refuse(405, `${url} takes ${methods.join(' and ')}, not ${method}.`);
+    }
     const body = await readBody(received);
     if (body === undefined) return refuse(413, `The body must have at most ${MOST_BYTES} bytes.`);
     await action(control, parse(body));
@@ -87,6 +91,6 @@ function parse(body: string): unknown {
   try {
     return JSON.parse(body || '{}');
   } catch {
-    throw new SandboxMisuse('The body must be JSON, as in {"state": "demo"}.');
+    throw new SandboxMisuse('The body must be JSON, as in {}.');
   }
 }

@@ -10,6 +10,7 @@ import type { Faults } from './faults.ts';
 /** Passes calls on to the service, with the faults that were asked for. `note` is told of each call that has ended. */
 export function makeProxy(serviceUrl: () => Promise<string>, faults: Faults, note: (call: Call) => void) {
   let agent = new Agent({ keepAlive: true });
+  let running = new AbortController();
 
   async function pass(received: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = 'GET', url = '/' } = received;
@@ -25,16 +26,22 @@ export function makeProxy(serviceUrl: () => Promise<string>, faults: Faults, not
     }
 
     const target = await serviceUrl();
+    const { signal } = running;
+    const ended = new Error('a reset ended this call. Wait for the answer of the reset before you call.');
+    const whileRunning = <Result>(work: Promise<Result>) =>
+      work.catch((error) => {
+        throw signal.aborted ? ended : error;
+      });
     const isNewer = faults.isNewerVersion();
-    const answer = await forward(received, response, target, isNewer);
+    const answer = await whileRunning(forward(received, response, target, isNewer));
     const { statusCode = 502 } = answer;
     end(fault === 'lost_answer' ? undefined : statusCode);
     const headers = headersOf(answer, isNewer);
     const isStream = answer.headers['content-type']?.startsWith('text/event-stream');
     // A stream has no end to wait for.
-    const bytes = isStream || (!found && !isNewer) ? undefined : await buffer(answer);
+    const bytes = isStream || (!found && !isNewer) ? undefined : await whileRunning(buffer(answer));
     if (fault === 'lost_answer') return void received.socket.destroy();
-    if (fault === 'late_answer') await pause(seconds * 1000);
+    if (fault === 'late_answer') await whileRunning(pause(seconds * 1000, undefined, { signal }));
     if (!bytes) {
       response.writeHead(statusCode, headers);
       response.flushHeaders();
@@ -73,8 +80,10 @@ export function makeProxy(serviceUrl: () => Promise<string>, faults: Faults, not
         send(response, 502, refusal(`The sandbox has no answer: ${error.message}`));
       });
     },
-    /** Ends all calls, streams included. */
+    /** Ends all calls, streams and late answers included. */
     cut: () => {
+      running.abort();
+      running = new AbortController();
       agent.destroy();
       agent = new Agent({ keepAlive: true });
     },
