@@ -124,6 +124,31 @@ describe('a mirror', () => {
     expect(mirror.rows).toEqual(await boardOf(rpc, boardId));
   });
 
+  it('reads all rows again with the first event after a fail-over, which may have lost changes that it has', async () => {
+    const { rpc, cards, boardId, path, world, mirror } = await givenMirror();
+    await rpc.cards.update.mutate({ id: cards[0]!, title: 'Changed' });
+    await feedComplete();
+    await mirror.refresh();
+    const [lastEvent] = /(?<="lastEvent":")\d+/.exec(await readFile(path, 'utf8')) ?? [];
+    const openAfter = async (event: string | undefined) => {
+      const lost = (text: string) =>
+        text.replaceAll('"Changed"', '"Lost"').replaceAll(`:"${lastEvent}"`, `:"${event}"`);
+      const other = join(await givenDirectory(), 'board.jsonl');
+      await writeFile(other, lost(await readFile(path, 'utf8')));
+      return openMirror(world.asViewer.rpc, { boardId, storage: fileStorage(other) });
+    };
+    const mirrors = await Promise.all([lastEvent, String(Number(lastEvent) - 1_000_000_000)].map(openAfter));
+    await rpc.cards.update.mutate({ id: cards[1]!, title: 'Another' });
+    await feedComplete();
+    for (const each of mirrors) await each.refresh();
+
+    const titles = mirrors.map(({ rows }) => [0, 1].map((at) => rows.cards.get(cards[at]!)?.title));
+    expect(titles).toEqual([
+      ['Lost', 'Another'],
+      ['Changed', 'Another'],
+    ]);
+  });
+
   it('does not count a line that was cut off, and goes on from the one before', async () => {
     const { rpc, cards, boardId, path, mirror, world } = await givenMirror();
     await rpc.cards.update.mutate({ id: cards[0]!, title: 'Changed' });

@@ -74,15 +74,17 @@ export type EventMark = {
 };
 
 /**
- * Versions are compared within blocks of this many event ids. After a restore, ids begin at its time in microseconds, so each
- * restore has new blocks. A new block knows no versions at first.
+ * Versions are compared within blocks of this many event ids. After a restore, ids begin at its time in microseconds, and after a
+ * fail-over they jump by a billion, so each has new blocks. A new block knows no versions at first.
  */
 const IDS_PER_BLOCK = 10_000_000;
+
+export const blockOf = (id: string): number => Math.floor(Number(id) / IDS_PER_BLOCK);
 
 /** The row that an event happened to: `card 7`, or `card 7 @176985180` after a restore, since rows have earlier versions again. */
 export function rowOf({ id, type, subject_id }: ChangeEvent): string | undefined {
   if (subject_id === null) return undefined;
   const row = `${type.split('.', 1)[0]} ${subject_id}`;
-  const block = Math.floor(Number(id) / IDS_PER_BLOCK);
+  const block = blockOf(id);
   return block > 0 ? `${row} @${block}` : row;
 }

@@ -20,9 +20,9 @@ export function fileStorage(path: string): MirrorStorage {
     owner = id;
   }
 
-  async function rewrite(rows: MirrorRows, { board, cursor }: Place): Promise<void> {
+  async function rewrite(rows: MirrorRows, place: Place): Promise<void> {
     const [boards, groups, cards] = [[...rows.boards.values()], [...rows.groups.values()], [...rows.cards.values()]];
-    const whole = { board, cursor, put: { boards, groups, cards }, removed: { boards: [], groups: [], cards: [] } };
+    const whole = { ...place, put: { boards, groups, cards }, removed: { boards: [], groups: [], cards: [] } };
     const { open, rename } = await files();
     const file = await open(`${path}.new`, 'w');
     try {
@@ -99,7 +99,7 @@ function applyLine(rows: Kept, line: string, place: string): Place {
   }
 }
 
-function apply(rows: Kept, { board, cursor, put, removed }: MirrorChange): Place {
+function apply(rows: Kept, { put, removed, ...place }: MirrorChange): Place {
   const change = <Row extends { id: number }>(kept: Map<number, Row>, put: Row[], gone: number[]) => {
     for (const id of gone) kept.delete(id);
     for (const row of put) kept.set(row.id, row);
@@ -107,7 +107,7 @@ function apply(rows: Kept, { board, cursor, put, removed }: MirrorChange): Place
   change(rows.boards, put.boards, removed.boards);
   change(rows.groups, put.groups, removed.groups);
   change(rows.cards, put.cards, removed.cards);
-  return { board, cursor };
+  return place;
 }
 
 /** The fields that are times: any other text may look like one. */

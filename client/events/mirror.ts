@@ -1,6 +1,7 @@
 import type { Client } from '../client.ts';
 import { DeckhandError } from '../errors.ts';
 import { pause } from '../timeOut.ts';
+import { blockOf } from './event.ts';
 import { readFeed } from './feed.ts';
 import { RowTooOld } from './fetchRow.ts';
 import { fromCursor } from './followEvents.ts';
@@ -32,6 +33,8 @@ export type MirrorState = {
   rows: MirrorRows;
   /** The cursor in the feed after them. */
   cursor: string;
+  /** The id of the last event before the cursor; undefined as long as there was none. */
+  lastEvent: string | undefined;
 };
 
 /** Keeps the rows of a mirror. Write your own for a database. */
@@ -48,6 +51,8 @@ export type MirrorChange = {
   board: MirrorState['board'];
   /** The cursor in the feed after the change. */
   cursor: string;
+  /** The id of the last event before the cursor. */
+  lastEvent: string | undefined;
   /** Rows that came or changed. */
   put: { [Kind in keyof MirrorRows]: NonNullable<ReturnType<MirrorRows[Kind]['get']>>[] };
   /** The ids of rows that are no longer on the board. */
@@ -74,7 +79,7 @@ const FEW_CARDS = 20;
 export async function openMirror(client: Client, options: MirrorOptions): Promise<Mirror> {
   const { boardId, storage, readDelayMilliseconds = 0 } = options;
   const stored = await storage.load();
-  let { rows, cursor }: Pick<MirrorState, 'rows'> & Partial<MirrorState> = stored ?? { rows: NO_ROWS };
+  let { rows, cursor, lastEvent }: Pick<MirrorState, 'rows'> & Partial<MirrorState> = stored ?? { rows: NO_ROWS };
   // Once it is known, since the user's default project may change.
   let projectId = stored?.board.project_id ?? options.projectId;
   let isWorking = false;
@@ -84,11 +89,11 @@ export async function openMirror(client: Client, options: MirrorOptions): Promis
       `The storage has board ${stored.board.id}, not ${boardId}. Give each board a storage of its own.`,
     );
 
-  async function save(next: MirrorRows, nextCursor: string): Promise<void> {
+  async function save(next: MirrorRows, nextCursor: string, nextEvent?: string): Promise<void> {
     projectId = next.boards.get(boardId)?.project_id ?? projectId;
     const board = { id: boardId, project_id: projectId as number };
-    await storage.save({ board, cursor: nextCursor, ...changesBetween(rows, next) });
-    [rows, cursor] = [next, nextCursor];
+    await storage.save({ board, cursor: nextCursor, lastEvent: nextEvent, ...changesBetween(rows, next) });
+    [rows, cursor, lastEvent] = [next, nextCursor, nextEvent];
   }
 
   /** Without `outdated`: all rows. */
@@ -118,7 +123,9 @@ export async function openMirror(client: Client, options: MirrorOptions): Promis
     const follow = async (after: string, succeeded: () => void) => {
       // Events of other projects may name cards that the caller has no access to.
       for await (const { events, cursor } of readFeed(caller, { after, projectId, isOnce, signal })) {
-        await save(await readAgain(outdatedBy(events, boardId), signal), cursor);
+        const outdated = outdatedBy(events, boardId);
+        outdated.isAll ||= hasLeap([...(lastEvent === undefined ? [] : [lastEvent]), ...events.map(({ id }) => id)]);
+        await save(await readAgain(outdated, signal), cursor, events.at(-1)?.id ?? lastEvent);
         succeeded();
       }
     };
@@ -152,6 +159,12 @@ export async function openMirror(client: Client, options: MirrorOptions): Promis
     follow: (signal = new AbortController().signal) => alone(() => untilSignal(signal, () => work(signal, false))),
   };
 }
+
+/**
+ * Whether the service was failed over between these events. Rows may have been read with a later change, which the fail-over has
+ * lost, and which no event will name.
+ */
+const hasLeap = (ids: string[]) => new Set(ids.map(blockOf)).size > 1;
 
 function changesBetween(before: MirrorRows, after: MirrorRows): Pick<MirrorChange, 'put' | 'removed'> {
   const put = <Row extends { id: number }>(old: ReadonlyMap<number, Row>, rows: ReadonlyMap<number, Row>) =>

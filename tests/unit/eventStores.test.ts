@@ -28,6 +28,7 @@ const NOTHING = { boards: [], groups: [], cards: [] };
 const saved = (id: number): MirrorChange => ({
   board: { id: 2, project_id: 1 },
   cursor: `c${id}`,
+  lastEvent: String(id),
   put: { ...NOTHING, cards: [aCard({ id })] },
   removed: NOTHING,
 });
