@@ -143,7 +143,7 @@ describe('events with marks in PostgreSQL', () => {
     await postgresStore(watched, { name: randomUUID() }).handleOnce({ id: '1' }, async () => undefined);
 
     expect(sent).toContain('commit');
-    expect(sent.filter((text) => /create|lock/.test(text))).toEqual([]);
+    expect(sent.filter((text) => /create|advisory_lock/.test(text))).toEqual([]);
   });
 
   it('of one row are handled one after the other, by several receivers, and say if they are outdated', async () => {
@@ -174,6 +174,20 @@ describe('events with marks in PostgreSQL', () => {
     await handle(0, 'a third');
 
     expect(await handle(1, 'the event')).toBe(true);
+  });
+
+  it('stay handled if the old ones can not be forgotten', async () => {
+    const name = randomUUID();
+    let failed = 0;
+    const connect = async () => {
+      const client = await pool.connect();
+      const query = (text: string, values?: unknown[]) =>
+        text.includes('delete from') ? Promise.reject(new Error(`No. ${++failed}`)) : client.query(text, values);
+      return { query, release: () => client.release() } as never;
+    };
+    const handle = () => postgresStore({ connect }, { name }).handleOnce({ id: 'the event' }, async () => undefined);
+
+    expect([await handle(), await handle(), failed]).toEqual([true, false, 2]);
   });
 });
 

@@ -84,8 +84,8 @@ export function postgresStore<Client extends PostgresClient = PostgresClient>(
     );
 
   return {
-    handleOnce: ({ id, row, version = 0, cursor }, work) =>
-      transact(async (transaction) => {
+    handleOnce: async ({ id, row, version = 0, cursor }, work) => {
+      const isHandled = await transact(async (transaction) => {
         const isNew = await add(transaction, `event ${id}`);
         if (isNew && row !== undefined) {
           await add(transaction, row);
@@ -96,9 +96,13 @@ export function postgresStore<Client extends PostgresClient = PostgresClient>(
           await transaction.query(raise, [name, row, version]);
         } else if (isNew) await work({ transaction, isOutdated: false });
         if (cursor !== undefined) await setCursor(transaction, cursor);
-        if (handled++ % HANDLED_BETWEEN_CLEANINGS === 0) await transaction.query(CLEANING, [name, keptDays]);
         return isNew;
-      }),
+      });
+      // By itself, since a cleaning that fails or takes too long must not undo the handler.
+      if (handled++ % HANDLED_BETWEEN_CLEANINGS === 0)
+        await inTransaction((client) => client.query(CLEANING, [name, keptDays])).catch(() => undefined);
+      return isHandled;
+    },
     readCursor: () =>
       transact(async (client) => {
         const text = `select cursor from ${MARKS} where store = $1 and mark = 'cursor'`;
@@ -121,8 +125,16 @@ async function createMarks(client: PostgresClient): Promise<void> {
     `create table if not exists ${MARKS} (store text, mark text, version int not null default 0, cursor text,
       marked_at timestamptz not null default now(), primary key (store, mark))`,
   );
+  await client.query(`create index if not exists ${MARKS}_age on ${MARKS} (store, marked_at) where ${IS_EVENT}`);
 }
 
+/** As in the condition of the index. */
+const IS_EVENT = "mark like 'event %'";
+
+/** More are removed at once than are added in between. Several processes don't wait for each other. */
 const HANDLED_BETWEEN_CLEANINGS = 1000;
+const MOST_REMOVED = 5000;
 const CLEANING = `
-  delete from ${MARKS} where store = $1 and mark like 'event %' and marked_at < now() - $2::int * interval '1 day'`;
+  delete from ${MARKS} where store = $1 and mark in (
+    select mark from ${MARKS} where store = $1 and ${IS_EVENT} and marked_at < now() - $2::int * interval '1 day'
+    order by marked_at limit ${MOST_REMOVED} for update skip locked)`;
