@@ -262,6 +262,22 @@ describe('a database that went back in time', () => {
     expect(Number((await write(project, 1)).id)).toBeGreaterThan(Number(last!.id));
   });
 
+  it('gives no id again if a backup that was made soon after a restore is restored twice', async () => {
+    const project = await givenProject();
+    await beginRestored(await db());
+    const [backup] = await query(await db(), sql<{ id: string }>`select last_value::text as id from events_id_seq`);
+    const restoreBackup = async () => {
+      await query(await db(), sql`select setval('events_id_seq', ${backup!.id}::bigint)`);
+      await beginRestored(await db());
+    };
+
+    await restoreBackup();
+    const { id: lost } = await write(project, 1);
+    await restoreBackup();
+
+    expect((await write(project, 1)).id).not.toBe(lost);
+  });
+
   it('gives no id of the audit trail again, and its pages go on', async () => {
     await beginRestored(await db());
     const { asOwner, project } = await givenWorld();

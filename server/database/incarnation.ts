@@ -204,14 +204,17 @@ async function restore(db: Db, server: string, { keepsWebhooks = false } = {}): 
   if (marked.length > 0) await query(db, sql.raw(`alter database "${await nameOf(db)}" reset deckhand.restored`));
 }
 
-/** Microseconds since 1970 are behind the ids of any earlier incarnation, also of what was written after the backup. */
+/**
+ * Microseconds since 1970 are behind the ids of any earlier incarnation, also of what was written after the backup. Soon after a
+ * restore or a fail-over, ids are ahead of them: the part of the time keeps two restores of the same backup apart.
+ */
 const jumpAhead = (db: Db, table: string) =>
   query(
     db,
     sql`
       select setval(pg_get_serial_sequence(${table}, 'id'), greatest(
-        last_value + coalesce(${ID_SHIFT}, 0) + ${sql.lit(IDS_PER_TIMELINE)}, (extract(epoch from now()) * 1000000)::bigint))
-      from ${sql.raw(`${table}_id_seq`)}`,
+        last_value + coalesce(${ID_SHIFT}, 0) + ${sql.lit(IDS_PER_TIMELINE)} + microseconds % ${sql.lit(IDS_PER_TIMELINE)}, microseconds))
+      from ${sql.raw(`${table}_id_seq`)}, (select (extract(epoch from now()) * 1000000)::bigint as microseconds) as time`,
   );
 
 type Beginning = { server: string; transaction_offset?: string; takes_unnamed?: boolean };
