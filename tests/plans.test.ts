@@ -7,6 +7,7 @@ import { inputFor } from '../server/contract/input.ts';
 import { migrate } from '../server/database/migrate.ts';
 import { PLANNED_EACH_TIME } from '../server/database/preparedStatements.ts';
 import { query } from '../server/database/query.ts';
+import { readEvents } from '../server/domain/event/feed.ts';
 import {
   CARD_FILTERS,
   capture,
@@ -20,7 +21,7 @@ import { createDatabase } from './harness/server.ts';
 import { databaseUrl, givenDatabase, testDatabase } from './harness/service.ts';
 import { allowedCaller, givenStartState } from './harness/startStates.ts';
 import { overRpc } from './harness/surfaces.ts';
-import { givenCard, givenWorld } from './harness/world.ts';
+import { givenCard, givenWorld, testDb } from './harness/world.ts';
 
 /** The statements of calls are planned, not run, in a database of 100,000 cards: none may scan a table that grows. */
 
@@ -132,6 +133,20 @@ describe.skipIf(!databaseUrl)('with 100,000 cards', () => {
       expect.stringMatching(/^\(\(project_id = .* AND \(CASE split_part/),
     );
     for (const statement of statements) expect(await scansOf(statement)).toEqual([]);
+  });
+
+  it('the events of a quiet project are found by the project, beside those of busy ones', async () => {
+    const { project } = await givenWorld();
+    const place = { transaction: '0', id: '0', seconds: 0 };
+    const [read] = await capture(async () => readEvents(await testDb(), { place, limit: 100 }, [project.id]));
+    await client.query('begin');
+    await client.query('update events set project_id = 1 + id % 10');
+    await client.query('analyze events');
+
+    const planned = planOf(client, { ...read!, text: `${PLANNED_EACH_TIME} ${read!.text}` });
+    const plan = await planned.finally(() => client.query('rollback'));
+
+    expect(lookupsIn(plan, 'events')).toContainEqual(expect.stringContaining('project_id'));
   });
 
   it.each(CARD_FILTERS)('cards.list by %s scans none', async (_, filterOf) => {

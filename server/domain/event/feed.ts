@@ -128,22 +128,30 @@ function mostRead({ types, limit }: Read, readable: Readable): number {
   return Math.max(limit + 1, Math.floor(MOST_READ / shares));
 }
 
+const FEED_ORDER = sql`e.transaction_id, e.id`;
+/**
+ * Only indexes that begin with the project have this order, if the project is one of an array. With `=`, the planner leaves the
+ * project out of the order, and may search for the few events of a quiet project among all events.
+ */
+const PROJECT_ORDER = sql`e.project_id, e.transaction_id, e.id`;
+
 /**
  * - `horizon`: the end of the feed, and the last event before it.
  * - `read`: the next events before it, up to a number. Of few projects, as many of each are read, so that none is left out.
  * - `page`: those of the wanted types that the reader may see.
  */
 function eventsStatement({ place, types, card_id, limit, reader }: Read, readable: Readable, most: number) {
-  const next = (which: RawBuilder<unknown>) => sql`
+  const next = (which: RawBuilder<unknown>, order: RawBuilder<unknown>) => sql`
     select e.* from events e
     where ${which} and (e.transaction_id, e.id) > (${place.transaction}::xid8, ${place.id}::bigint)
       and e.transaction_id < (select feed_end from horizon)
-    order by e.transaction_id, e.id limit ${sql.lit(most)}`;
+    order by ${order} limit ${sql.lit(most)}`;
   const isOfCard = card_id == null ? sql`` : sql`and ${sql.raw(CARD_OF_EVENT)} = ${card_id}`;
   const source = isByProject(readable)
-    ? sql`select e.* from unnest(${readable}::int[]) as p (id) cross join lateral (${next(sql`e.project_id = p.id ${isOfCard}`)}) as e
-          order by e.transaction_id, e.id limit ${sql.lit(most)}`
-    : next(sql`true`);
+    ? sql`select e.* from unnest(${readable}::int[]) as p (id)
+          cross join lateral (${next(sql`e.project_id = any(array[p.id]) ${isOfCard}`, PROJECT_ORDER)}) as e
+          order by ${FEED_ORDER} limit ${sql.lit(most)}`
+    : next(sql`true`, FEED_ORDER);
   const isWanted = sql.join(
     [
       types ? sql`type = any(${types}::text[])` : sql`true`,
