@@ -46,6 +46,13 @@ beforeAll(async () => {
 });
 afterAll(() => close());
 
+async function marksOf(name: string) {
+  const client = await pool.connect();
+  const { rows } = await client.query('select mark from deckhand_marks where store = $1', [name]);
+  client.release();
+  return rows.map(({ mark }) => mark);
+}
+
 function singleConnection(database: PGlite): Pool {
   let last = Promise.resolve();
   return {
@@ -166,13 +173,16 @@ describe('events with marks in PostgreSQL', () => {
   it('are forgotten when they are older than they are kept', async () => {
     const name = randomUUID();
     const handle = (keptDays: number, id: string) =>
-      postgresStore(pool, { name, keptDays }).handleOnce({ id }, async () => undefined);
+      postgresStore(pool, { name, keptDays }).handleOnce({ id, row: `card ${id}`, version: 1 }, async () => undefined);
     await handle(1, 'the event');
     await handle(1, 'another');
     expect(await handle(1, 'the event')).toBe(false);
+    await postgresStore(pool, { name }).writeCursor('a place');
 
     await handle(0, 'a third');
 
+    const kept = await marksOf(name);
+    expect(['event the event', 'card the event', 'cursor'].filter((mark) => kept.includes(mark))).toEqual(['cursor']);
     expect(await handle(1, 'the event')).toBe(true);
   });
 

@@ -18,7 +18,7 @@ type Listening = (name: 'error', listener: (error: Error) => void) => unknown;
 export type PostgresStoreOptions = {
   /** Tells several receivers in one database apart. Default: `default`. */
   name?: string | undefined;
-  /** How long the ids of handled events are kept. Default: 45 days; Deckhand keeps events for 30 by default. */
+  /** How long handled events, and the versions of their rows, are kept. Default: 45 days; Deckhand keeps events for 30 by default. */
   keptDays?: number | undefined;
 };
 
@@ -88,9 +88,9 @@ export function postgresStore<Client extends PostgresClient = PostgresClient>(
       const isHandled = await transact(async (transaction) => {
         const isNew = await add(transaction, `event ${id}`);
         if (isNew && row !== undefined) {
-          await add(transaction, row);
-          const find = `select version from ${MARKS} where store = $1 and mark = $2 for update`;
-          const [known] = (await transaction.query(find, [name, row])).rows;
+          // Locks the row, and keeps its mark for as long as those of its events.
+          const hold = `insert into ${MARKS} values ($1, $2) on conflict (store, mark) do update set marked_at = now() returning version`;
+          const [known] = (await transaction.query(hold, [name, row])).rows;
           await work({ transaction, isOutdated: version > 0 && version < Number(known?.version) });
           const raise = `update ${MARKS} set version = $3 where store = $1 and mark = $2 and version < $3`;
           await transaction.query(raise, [name, row, version]);
@@ -125,16 +125,16 @@ async function createMarks(client: PostgresClient): Promise<void> {
     `create table if not exists ${MARKS} (store text, mark text, version int not null default 0, cursor text,
       marked_at timestamptz not null default now(), primary key (store, mark))`,
   );
-  await client.query(`create index if not exists ${MARKS}_age on ${MARKS} (store, marked_at) where ${IS_EVENT}`);
+  await client.query(`create index if not exists ${MARKS}_age on ${MARKS} (store, marked_at) where ${AGES}`);
 }
 
 /** As in the condition of the index. */
-const IS_EVENT = "mark like 'event %'";
+const AGES = "mark <> 'cursor'";
 
 /** More are removed at once than are added in between. Several processes don't wait for each other. */
 const HANDLED_BETWEEN_CLEANINGS = 1000;
 const MOST_REMOVED = 5000;
 const CLEANING = `
   delete from ${MARKS} where store = $1 and mark in (
-    select mark from ${MARKS} where store = $1 and ${IS_EVENT} and marked_at < now() - $2::int * interval '1 day'
+    select mark from ${MARKS} where store = $1 and ${AGES} and marked_at < now() - $2::int * interval '1 day'
     order by marked_at limit ${MOST_REMOVED} for update skip locked)`;
