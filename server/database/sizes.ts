@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { entities } from './entities.ts';
-import { type Db, oneRow, query } from './query.ts';
+import { type Db, query } from './query.ts';
+import { countRows } from './rows.ts';
 import type { TableName } from './tables.ts';
 
 export type TableSize = {
@@ -35,6 +36,3 @@ export async function tableSizes(db: Db): Promise<TableSize[]> {
 }
 
 const TABLES = entities.map(({ meta }) => meta.tableName);
-
-const countRows = async (db: Db, table: TableName) =>
-  oneRow(await query(db, sql<{ count: number }>`select count(*)::int as count from ${sql.table(table)}`)).count;

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Db } from '../../database/query.ts';
+import { countRows } from '../../database/rows.ts';
 import type { With } from './context.ts';
 
 /** The largest age of a secret in days; null for no limit. */
@@ -24,16 +25,7 @@ export const isValidKey = (key: string, days: MaxDays) =>
   sql<boolean>`(${column(key, 'revoked_at')} is null and coalesce(${endOfKey(key, days)} > now(), true))`;
 
 /** Of a user; not those of `auth.exchange`. */
-export async function countValidKeys(
-  { db, services: { keyMaxDays } }: { db: Db } & With<'keyMaxDays'>,
-  userId: number,
-): Promise<number> {
-  const { keys } = await db
-    .selectFrom('api_keys')
-    .select(sql<number>`count(*)::int`.as('keys'))
-    .where('user_id', '=', userId)
-    .where('rule_id', 'is', null)
-    .where(isValidKey('api_keys', maxDays(keyMaxDays)))
-    .executeTakeFirstOrThrow();
-  return keys;
+export function countValidKeys({ db, services: { keyMaxDays } }: { db: Db } & With<'keyMaxDays'>, userId: number) {
+  const isValid = isValidKey('api_keys', maxDays(keyMaxDays));
+  return countRows(db, 'api_keys', sql`user_id = ${userId} and rule_id is null and ${isValid}`);
 }

@@ -9,6 +9,7 @@ import type {
 } from '../../../shared/account.ts';
 import { badRequest, forbidden, invalid, unauthorized } from '../../../shared/errors.ts';
 import { type Db, transact } from '../../database/query.ts';
+import { rowById } from '../../database/rows.ts';
 import { NOW } from '../../database/timestamp.ts';
 import { hashPassword } from '../../security/passwords.ts';
 import {
@@ -149,11 +150,8 @@ export async function startSecondFactor(context: AccountContext, { password }: S
 /** Enables the second factor, and returns the recovery codes once. */
 export async function confirmSecondFactor(context: AccountContext, { code }: SecondFactorConfirm) {
   const { db, caller } = context;
-  const { email, sealed } = await db
-    .selectFrom('users')
-    .select(['email', 'totp_pending_secret as sealed'])
-    .where('id', '=', caller.id)
-    .executeTakeFirstOrThrow();
+  const user = await rowById(db, 'users', caller.id, ['email', 'totp_pending_secret']);
+  const { email, totp_pending_secret: sealed } = user;
   if (!sealed)
     throw badRequest('No second factor was offered: start with startSecondFactor.', 'second_factor_not_started');
   // Limited like a sign-in: a stolen token must not be enough to confirm by guessing.

@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
 import { forbidden, invalid, tooManyRequests } from '../../../shared/errors.ts';
 import type { AddressChange, AddressConfirm } from '../../../shared/recovery.ts';
-import { mapConstraintErrors, query, transact } from '../../database/query.ts';
+import { mapConstraintErrors, transact } from '../../database/query.ts';
+import { countRows, rowById } from '../../database/rows.ts';
 import { NOW } from '../../database/timestamp.ts';
 import type { AccountContext } from '../access/context.ts';
 import { writeEvents } from '../event/event.ts';
@@ -38,22 +39,12 @@ async function sendConfirmation(
   mustSendMail(context);
   const { id } = context.caller;
   await transact(context.db, async (db) => {
-    const own = await db
-      .selectFrom('users')
-      .select(['email', 'email_confirmed_at', 'kind'])
-      .where('id', '=', id)
-      .forNoKeyUpdate()
-      .executeTakeFirstOrThrow();
+    const own = await rowById(db, 'users', id, ['email', 'email_confirmed_at', 'kind'], { lock: 'no key update' });
     if (own.kind === 'service') throw forbidden('A service has no e-mail address.', 'no_password');
     const email = choose(own);
     if (email === undefined) return;
-    const [sent] = await query(
-      db,
-      sql<{ lately: number }>`
-        select count(*)::int as lately from mails
-        where user_id = ${id} and kind = 'address_confirmation' and created_at > now() - interval '1 day'`,
-    );
-    if ((sent?.lately ?? 0) >= MOST_IN_A_DAY)
+    const isRecent = sql`user_id = ${id} and kind = 'address_confirmation' and created_at > now() - interval '1 day'`;
+    if ((await countRows(db, 'mails', isRecent)) >= MOST_IN_A_DAY)
       throw tooManyRequests('You have asked for many mails today. Try again tomorrow.', 60 * 60, 'too_many_mails');
     await queueMailOnce({ ...context, db }, { kind: 'address_confirmation', email, user_id: id });
   });
@@ -70,12 +61,7 @@ export async function confirmAddress(context: AccountContext, { secret }: Addres
       const { user_id, email } = await findLink(db, 'address_confirmation', secret);
       if (user_id !== id)
         throw forbidden('This link is for another account: sign in to the account that asked for it.', 'other_user');
-      const before = await db
-        .selectFrom('users')
-        .select(['email', 'kind'])
-        .where('id', '=', id)
-        .forUpdate()
-        .executeTakeFirstOrThrow(linkInvalid);
+      const before = await rowById(db, 'users', id, ['email'], { lock: 'update', missing: linkInvalid });
       await useLink(db, 'address_confirmation', secret);
       // Before the change, so that it goes to the old address.
       if (!isSameAddress(email, before.email)) await notify({ ...context, db }, 'address_changed', id);

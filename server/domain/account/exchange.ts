@@ -4,6 +4,7 @@ import { badRequest, unauthorized } from '../../../shared/errors.ts';
 import type { Exchange } from '../../../shared/identityRule.ts';
 import { type Db, transact } from '../../database/query.ts';
 import type { Removal } from '../../database/removal.ts';
+import { countRows } from '../../database/rows.ts';
 import { daysBefore } from '../../database/timestamp.ts';
 import { hashKeySecret, makeKeySecret } from '../../security/apiKeys.ts';
 import { type IdentityClaims, readIssuer, TokenRefused, verifyIdentityToken } from '../../security/identityToken.ts';
@@ -123,12 +124,7 @@ async function useOnce(db: Db, rule_id: number, token: string, exp: number): Pro
 async function createCredential(context: Context, rule: Rule) {
   const { db } = context;
   const { id: rule_id, user_id, project_id, name, scopes, lifetime_seconds } = rule;
-  const { valid } = await db
-    .selectFrom('api_keys')
-    .select(sql<number>`count(*)::int`.as('valid'))
-    .where('rule_id', '=', rule_id)
-    .where('expires_at', '>', sql<Date>`now()`)
-    .executeTakeFirstOrThrow();
+  const valid = await countRows(db, 'api_keys', sql`rule_id = ${rule_id} and expires_at > now()`);
   if (valid >= MOST_CREDENTIALS)
     throw badRequest(
       `A rule has at most ${MOST_CREDENTIALS} valid credentials. Use them again until they end, or shorten lifetime_seconds.`,

@@ -4,6 +4,7 @@ import type { Page } from '../../../shared/paging.ts';
 import type { IdentityChoice } from '../../../shared/sso.ts';
 import { readPage } from '../../database/page.ts';
 import { type Db, mapConstraintErrors, query, transact } from '../../database/query.ts';
+import { rowById } from '../../database/rows.ts';
 import type { NewRow } from '../../database/tables.ts';
 import type { IdentityProvider } from '../../security/identityProvider.ts';
 import type { AccountContext, With } from '../access/context.ts';
@@ -43,12 +44,7 @@ export async function unlinkIdentity(context: AccountContext, { id }: IdentityCh
   const issuers = issuersOf(context);
   await transact(context.db, async (db) => {
     // Locks the user: of two calls at once, the second sees what the first has left.
-    const { password_hash } = await db
-      .selectFrom('users')
-      .select('password_hash')
-      .where('id', '=', caller.id)
-      .forNoKeyUpdate()
-      .executeTakeFirstOrThrow();
+    const { password_hash } = await rowById(db, 'users', caller.id, ['password_hash'], { lock: 'no key update' });
     const own = await db.selectFrom('identities').select(['id', 'issuer']).where('user_id', '=', caller.id).execute();
     if (!own.some((identity) => identity.id === id)) throw notFound('You have not linked such an identity.');
     const others = own.filter((identity) => identity.id !== id && issuers.includes(identity.issuer));

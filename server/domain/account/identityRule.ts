@@ -11,6 +11,7 @@ import {
 import type { Page } from '../../../shared/paging.ts';
 import { readPage } from '../../database/page.ts';
 import { type Db, mapConstraintErrors, transact } from '../../database/query.ts';
+import { countRows, rowById } from '../../database/rows.ts';
 import type { Tables } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import { readKeySet } from '../../security/keySets.ts';
@@ -42,11 +43,8 @@ export async function createIssuer(context: SignedInContext, { issuer, jwks_uri,
   if (problem) throw invalid({ [jwks_uri == null ? 'issuer' : 'jwks_uri']: problem });
   const keys = jwks == null ? null : await keysIn(jwks);
   return transact(context.db, async (db) => {
-    const { issuers } = await db
-      .selectFrom('identity_issuers')
-      .select(sql<number>`count(*)::int`.as('issuers'))
-      .executeTakeFirstOrThrow();
-    if (issuers >= MOST_ISSUERS) throw full(`There are at most ${MOST_ISSUERS} issuers.`);
+    if ((await countRows(db, 'identity_issuers')) >= MOST_ISSUERS)
+      throw full(`There are at most ${MOST_ISSUERS} issuers.`);
     const inserted = db
       .insertInto('identity_issuers')
       .values({ issuer, jwks_uri, jwks: keys && sql`${JSON.stringify(keys)}::jsonb`, created_by: context.caller.id })
@@ -77,8 +75,7 @@ export const listIssuers = ({ db }: SignedInContext, page: Page) =>
 /** Deletes an issuer with its rules, and ends their credentials. */
 export async function deleteIssuer(context: SignedInContext, { id }: { id: number }): Promise<EndedCredentials> {
   return transact(context.db, async (db) => {
-    const found = db.selectFrom('identity_issuers').select('id').where('id', '=', id).forUpdate();
-    await found.executeTakeFirstOrThrow(unknownIssuer);
+    await rowById(db, 'identity_issuers', id, ['id'], { lock: 'update', missing: unknownIssuer });
     const rules = await db.selectFrom('identity_rules').select('id').where('issuer_id', '=', id).forUpdate().execute();
     const ended = await endCredentials({ ...context, db }, rules);
     await db.deleteFrom('identity_issuers').where('id', '=', id).execute();
@@ -94,18 +91,10 @@ export async function createRule(context: SignedInContext, sent: RuleCreate) {
   await mustBeService(context.db, user_id);
   await mustFit(context.db, user_id, { scopes, project_id });
   return transact(context.db, async (db) => {
-    await db
-      .selectFrom('identity_issuers')
-      .select('id')
-      .where('id', '=', issuer_id)
-      // One at a time for each issuer, so that the count is right.
-      .forNoKeyUpdate()
-      .executeTakeFirstOrThrow(() => invalid({ issuer_id: 'does not exist' }, 'unknown_reference'));
-    const { rules } = await db
-      .selectFrom('identity_rules')
-      .select(sql<number>`count(*)::int`.as('rules'))
-      .where('issuer_id', '=', issuer_id)
-      .executeTakeFirstOrThrow();
+    const missing = () => invalid({ issuer_id: 'does not exist' }, 'unknown_reference');
+    // One at a time for each issuer, so that the count is right.
+    await rowById(db, 'identity_issuers', issuer_id, ['id'], { lock: 'no key update', missing });
+    const rules = await countRows(db, 'identity_rules', sql`issuer_id = ${issuer_id}`);
     if (rules >= MOST_RULES) throw full(`An issuer has at most ${MOST_RULES} rules.`);
     const rule = await db
       .insertInto('identity_rules')
@@ -145,12 +134,7 @@ export async function updateRule(
     ...(claims && { claims: inJson(claims) }),
   };
   return transact(context.db, async (db) => {
-    const before = await db
-      .selectFrom('identity_rules')
-      .select(RULE_COLUMNS)
-      .where('id', '=', id)
-      .forUpdate()
-      .executeTakeFirstOrThrow(unknownRule);
+    const before = await rowById(db, 'identity_rules', id, RULE_COLUMNS, { lock: 'update', missing: unknownRule });
     if (others.user_id != null) await mustBeService(db, others.user_id);
     const rule = await db
       .updateTable('identity_rules')
@@ -174,8 +158,7 @@ export async function updateRule(
 /** Deletes a rule, and ends its credentials. */
 export async function deleteRule(context: SignedInContext, { id }: { id: number }): Promise<EndedCredentials> {
   return transact(context.db, async (db) => {
-    const found = db.selectFrom('identity_rules').select('id').where('id', '=', id).forUpdate();
-    await found.executeTakeFirstOrThrow(unknownRule);
+    await rowById(db, 'identity_rules', id, ['id'], { lock: 'update', missing: unknownRule });
     const ended = await endCredentials({ ...context, db }, [{ id }]);
     await db.deleteFrom('identity_rules').where('id', '=', id).execute();
     await writeEvents({ ...context, db }, [{ type: 'identity_rule.deleted', subject_id: id, data: countOf(ended) }]);

@@ -11,6 +11,7 @@ import type { Page } from '../../../shared/paging.ts';
 import { readPage } from '../../database/page.ts';
 import { lockProject } from '../../database/projectLock.ts';
 import { type Db, transact } from '../../database/query.ts';
+import { countRows, rowById } from '../../database/rows.ts';
 import { NOW } from '../../database/timestamp.ts';
 import type { AccountContext, ProjectContext } from '../access/context.ts';
 import { isManager } from '../access/permission.ts';
@@ -75,11 +76,7 @@ export async function listInvitations(context: ProjectContext, { project_id, ...
 }
 
 export async function withdrawInvitation(context: ProjectContext, { id }: InvitationChoice): Promise<void> {
-  const invitation = await context.db
-    .selectFrom('invitations')
-    .select('project_id')
-    .where('id', '=', id)
-    .executeTakeFirstOrThrow(unknownInvitation);
+  const invitation = await rowById(context.db, 'invitations', id, ['project_id'], { missing: unknownInvitation });
   await namedProject(context, invitation);
   await deleteInvitation(context, id, 'invitation.withdrawn');
 }
@@ -133,12 +130,7 @@ async function confirmByInvitation(context: AccountContext, invitationId: number
   const { email, invitation_id } = await withLink(context, secret, () => findLink(db, 'invitation', secret));
   if (invitation_id !== invitationId) throw linkInvalid();
   await transact(db, async (db) => {
-    const own = await db
-      .selectFrom('users')
-      .select(['email', 'email_confirmed_at'])
-      .where('id', '=', caller.id)
-      .forUpdate()
-      .executeTakeFirstOrThrow();
+    const own = await rowById(db, 'users', caller.id, ['email', 'email_confirmed_at'], { lock: 'update' });
     // Compared here: the database takes some letters for equal that stand for different mailboxes.
     if (own.email_confirmed_at || !isSameAddress(own.email, email)) return;
     const changes = { email_confirmed_at: NOW, updated_at: NOW };
@@ -150,11 +142,7 @@ async function confirmByInvitation(context: AccountContext, invitationId: number
 
 /** Throws a 403 for an account whose address may be somebody else's: an invitation is for whoever reads the mails of its address. */
 async function mustBeConfirmed(db: Db, userId: number): Promise<void> {
-  const { email_confirmed_at } = await db
-    .selectFrom('users')
-    .select('email_confirmed_at')
-    .where('id', '=', userId)
-    .executeTakeFirstOrThrow();
+  const { email_confirmed_at } = await rowById(db, 'users', userId, ['email_confirmed_at']);
   if (email_confirmed_at === null)
     throw forbidden(
       'Confirm your e-mail address first: account.requestConfirmation sends a link to it.',
@@ -210,13 +198,8 @@ async function mustNotBeMember(db: Db, project_id: number, email: string): Promi
 
 /** Throws a 400 at the cap of invitations; the project row is locked, so the count can't change meanwhile. */
 async function mustHaveRoom(db: Db, project_id: number, email: string): Promise<void> {
-  const { others } = await db
-    .selectFrom('invitations')
-    .select(({ fn }) => fn.countAll<number>().as('others'))
-    .where('project_id', '=', project_id)
-    .where(sql<boolean>`lower(email) <> lower(${email})`)
-    .executeTakeFirstOrThrow();
-  if (Number(others) >= MOST_INVITATIONS)
+  const isOther = sql`project_id = ${project_id} and lower(email) <> lower(${email})`;
+  if ((await countRows(db, 'invitations', isOther)) >= MOST_INVITATIONS)
     throw badRequest(
       `A project has at most ${MOST_INVITATIONS} open invitations. Withdraw some of them first.`,
       'place_full',

@@ -3,6 +3,7 @@ import type { Page } from '../../../shared/paging.ts';
 import { Platform, type PlatformCreate, type PlatformUpdate } from '../../../shared/platform.ts';
 import { readPage } from '../../database/page.ts';
 import { transact } from '../../database/query.ts';
+import { rowById } from '../../database/rows.ts';
 import { NOW } from '../../database/timestamp.ts';
 import type { ProvisioningContext } from '../access/context.ts';
 import { differingFields, writeEvents } from '../event/event.ts';
@@ -24,12 +25,8 @@ export async function createPlatform(context: ProvisioningContext, { name }: Pla
 
 export async function updatePlatform(context: ProvisioningContext, { id, name }: PlatformUpdate) {
   return transact(context.db, async (db) => {
-    const before = await db
-      .selectFrom('platforms')
-      .select(PLATFORM_COLUMNS)
-      .where('id', '=', id)
-      .forNoKeyUpdate()
-      .executeTakeFirstOrThrow(() => notFound('There is no such platform.'));
+    const missing = () => notFound('There is no such platform.');
+    const before = await rowById(db, 'platforms', id, PLATFORM_COLUMNS, { lock: 'no key update', missing });
     const platform = await db
       .updateTable('platforms')
       .set({ name, updated_at: NOW })

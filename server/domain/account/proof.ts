@@ -3,6 +3,7 @@ import { PROOF_MINUTES, type ProofGiven, type RecentProof, type SecondFactorProo
 import { badRequest, forbidden, invalid } from '../../../shared/errors.ts';
 import { levelOf } from '../../database/level.ts';
 import { type Db, transact } from '../../database/query.ts';
+import { rowById } from '../../database/rows.ts';
 import type { Row } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import { scopeMissing } from '../access/access.ts';
@@ -18,11 +19,8 @@ import { checkPassword } from './signIn.ts';
 
 /** Throws a 422 unless it is the caller's password. */
 export async function proveIdentity(context: AccountContext, password: string) {
-  const user = await context.db
-    .selectFrom('users')
-    .select(['id', 'kind', 'name', 'email', 'password_hash', 'totp_secret'])
-    .where('id', '=', context.caller.id)
-    .executeTakeFirstOrThrow();
+  const columns = ['id', 'kind', 'name', 'email', 'password_hash', 'totp_secret'] as const;
+  const user = await rowById(context.db, 'users', context.caller.id, columns);
   const { password_hash } = user;
   if (password_hash === null)
     throw forbidden(user.kind === 'service' ? NO_SERVICE_PASSWORD : NO_PASSWORD, 'no_password');

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { badRequest } from '../../../shared/errors.ts';
 import { type Db, transact } from '../../database/query.ts';
+import { rowById } from '../../database/rows.ts';
 import { NOW } from '../../database/timestamp.ts';
 import { type OpenedCheckout, PAYMENTS_NOT_SET_UP } from '../../payments/provider.ts';
 import type { Context, Origin } from '../access/context.ts';
@@ -133,12 +134,7 @@ async function storeOpened(
   { session_id, checkout_url }: OpenedCheckout,
 ): Promise<Error | undefined> {
   const { db } = context;
-  const checkout = await db
-    .selectFrom('checkouts')
-    .select('checkout_url')
-    .where('id', '=', id)
-    .forNoKeyUpdate()
-    .executeTakeFirstOrThrow();
+  const checkout = await rowById(db, 'checkouts', id, ['checkout_url'], { lock: 'no key update' });
   await db.updateTable('checkouts').set({ session_id, checkout_url, updated_at: NOW }).where('id', '=', id).execute();
   const { status, platform_id, ...data } = await db
     .selectFrom('checkouts as c')

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { EventData } from '../../../shared/event.ts';
-import { anyOf, type Db, live, oneRow, query } from '../../database/query.ts';
+import { anyOf, type Db, live, query } from '../../database/query.ts';
+import { countRows } from '../../database/rows.ts';
 import { furtherRows } from '../event/event.ts';
 import { RESTORED } from './deletionRecord.ts';
 import type { Restorable } from './nouns.ts';
@@ -96,7 +97,5 @@ async function restoreCards(db: Db, { deletion_id }: Deleted, groups: number[], 
     limit ${sql.lit(CARDS_PER_STATEMENT)}`;
   const some = db.updateTable('cards').set(RESTORED).where(sql<boolean>`id = any(array(${marked}))`).returning('id');
   while ((await some.execute()).length === CARDS_PER_STATEMENT);
-  const counted = sql<{ count: number }>`
-    select count(*)::int as count from cards where group_id = ${anyOf(groups)} and ${live()}`;
-  return oneRow(await query(db, counted)).count;
+  return countRows(db, 'cards', sql`group_id = ${anyOf(groups)} and ${live()}`);
 }

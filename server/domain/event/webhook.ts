@@ -17,6 +17,7 @@ import { readPage } from '../../database/page.ts';
 import { lockProject } from '../../database/projectLock.ts';
 import { type Db, oneRow, query, transact } from '../../database/query.ts';
 import type { Removal } from '../../database/removal.ts';
+import { countRows, rowById } from '../../database/rows.ts';
 import type { Tables } from '../../database/tables.ts';
 import { daysBefore, NOW } from '../../database/timestamp.ts';
 import { addressProblem } from '../../security/outgoing.ts';
@@ -88,12 +89,7 @@ export async function createWebhook(context: ProjectContext, { url, types, ...na
 /** Throws a 400 at the cap. Locks the project, so that the count can't change meanwhile. */
 async function mustHaveRoom(db: Db, project_id: number): Promise<void> {
   await lockProject(db, project_id);
-  const { webhooks } = await db
-    .selectFrom('webhooks')
-    .select(sql<number>`count(*)::int`.as('webhooks'))
-    .where('project_id', '=', project_id)
-    .executeTakeFirstOrThrow();
-  if (webhooks >= MOST_WEBHOOKS)
+  if ((await countRows(db, 'webhooks', sql`project_id = ${project_id}`)) >= MOST_WEBHOOKS)
     throw badRequest(`A project has at most ${MOST_WEBHOOKS} webhooks. Delete some of them first.`, 'place_full');
 }
 
@@ -117,12 +113,7 @@ export async function updateWebhook(context: ProjectContext, { id, url, types, i
     is_active: is_active ?? undefined,
   };
   return transact(context.db, async (db) => {
-    const before = await db
-      .selectFrom('webhooks')
-      .select(COLUMNS)
-      .where('id', '=', id)
-      .forUpdate()
-      .executeTakeFirstOrThrow(unknownWebhook);
+    const before = await rowById(db, 'webhooks', id, COLUMNS, { lock: 'update', missing: unknownWebhook });
     const isSwitchedOn = is_active === true && (!before.is_active || before.right_lost_at !== null);
     const fields: string[] = (['url', 'types', 'is_active'] as const).filter(
       (field) => sent[field] !== undefined && !isDeepStrictEqual(sent[field], before[field]),
@@ -220,11 +211,7 @@ const WITH_TEST = sql<
 >`case when 0 <> all(resend_events) then array_append(resend_events, 0) else resend_events end`;
 
 export async function mustOwn(context: ProjectContext, id: number) {
-  const webhook = await context.db
-    .selectFrom('webhooks')
-    .select('project_id')
-    .where('id', '=', id)
-    .executeTakeFirstOrThrow(unknownWebhook);
+  const webhook = await rowById(context.db, 'webhooks', id, ['project_id'], { missing: unknownWebhook });
   await namedProject(context, webhook);
   return webhook;
 }

@@ -4,6 +4,7 @@ import { Mail, type MailChoice, type MailList } from '../../../shared/mail.ts';
 import { readPage } from '../../database/page.ts';
 import { transact } from '../../database/query.ts';
 import type { Removal } from '../../database/removal.ts';
+import { rowById } from '../../database/rows.ts';
 import { daysBefore, NOW } from '../../database/timestamp.ts';
 import type { SignedInContext } from '../access/context.ts';
 import { writeEvents } from '../event/event.ts';
@@ -28,12 +29,8 @@ export async function listMails({ db }: SignedInContext, { state, ...page }: Mai
 /** Sends a mail at once that has failed for good, or that waits for its next attempt after a failure. */
 export async function retryMail(context: SignedInContext, { id }: MailChoice) {
   const mail = await transact(context.db, async (db) => {
-    const { state, failures } = await db
-      .selectFrom('mails')
-      .select(['state', 'failures'])
-      .where('id', '=', id)
-      .forUpdate()
-      .executeTakeFirstOrThrow(() => notFound('There is no such mail.'));
+    const missing = () => notFound('There is no such mail.');
+    const { state, failures } = await rowById(db, 'mails', id, ['state', 'failures'], { lock: 'update', missing });
     const hasFailed = state === 'failed' || (state === 'waiting' && failures > 0);
     if (!hasFailed) throw badRequest('Only a mail that has failed can be tried again.', 'mail_not_failed');
     const mail = await db

@@ -5,6 +5,7 @@ import type { RolloutPlan, Stage } from '../../../shared/rollout.ts';
 import { allowNoNestedLoops, bulkTransaction } from '../../database/bulk.ts';
 import { anyOf, type Db, mapConstraintErrors, query, transact } from '../../database/query.ts';
 import type { Removal } from '../../database/removal.ts';
+import { countRows, rowById } from '../../database/rows.ts';
 import type { Row, RowChanges } from '../../database/tables.ts';
 import { daysBefore, NOW } from '../../database/timestamp.ts';
 import type { SignedInContext } from '../access/context.ts';
@@ -25,11 +26,7 @@ const PLAN_MILLISECONDS = 24 * 60 * 60 * 1000;
 export async function planRollout(context: SignedInContext, input: RolloutPlan) {
   const { db, services, caller } = context;
   const { release_id, stages, overwrite, max_failed, max_conflicts, note } = input;
-  const { board_id } = await db
-    .selectFrom('releases')
-    .select('board_id')
-    .where('id', '=', release_id)
-    .executeTakeFirstOrThrow(noSuchRelease);
+  const { board_id } = await rowById(db, 'releases', release_id, ['board_id'], { missing: noSuchRelease });
   await findMaster(db, 'boards', board_id, ['id']);
   await mustKnowProjects(db, stages);
   const rollout = await transact(db, async (db) => {
@@ -42,12 +39,8 @@ export async function planRollout(context: SignedInContext, input: RolloutPlan) 
       .executeTakeFirstOrThrow();
   });
 
-  const { count } = await db
-    .selectFrom('release_rows')
-    .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where('release_id', '=', release_id)
-    .executeTakeFirstOrThrow();
-  const left = projectsLeft({ rowCount: Number(count) }, services.bulkPace.rowsPerStep);
+  const rowCount = await countRows(db, 'release_rows', sql`release_id = ${release_id}`);
+  const left = projectsLeft({ rowCount }, services.bulkPace.rowsPerStep);
   for (let projects = await left.next(db); projects.length > 0; projects = await left.next(db)) {
     await bulkTransaction(db, async (db) => {
       await allowNoNestedLoops(db);
@@ -102,12 +95,8 @@ async function change(
   more?: (db: Db) => Promise<unknown>,
 ) {
   const work = transact(context.db, async (db) => {
-    const { state, board_id } = await db
-      .selectFrom('rollouts')
-      .select(['state', 'board_id'])
-      .where('id', '=', id)
-      .forNoKeyUpdate()
-      .executeTakeFirstOrThrow(noSuchRollout);
+    const locked = { lock: 'no key update', missing: noSuchRollout } as const;
+    const { state, board_id } = await rowById(db, 'rollouts', id, ['state', 'board_id'], locked);
     if (!from.includes(state))
       throw badRequest(`This rollout is ${state}. This works only while it is ${from.join(', ')}.`, 'rollout_state');
     await db

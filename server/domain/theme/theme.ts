@@ -11,6 +11,7 @@ import {
 } from '../../../shared/theme.ts';
 import { readPage } from '../../database/page.ts';
 import { type Db, mapConstraintErrors, transact } from '../../database/query.ts';
+import { rowById } from '../../database/rows.ts';
 import type { Row, RowChanges } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import type { ProjectContext, SignedInContext } from '../access/context.ts';
@@ -55,11 +56,8 @@ export async function listVersions(context: ProjectContext, { theme_id, approval
 export async function submitVersion(context: ProjectContext, { theme_id, version }: VersionSubmit) {
   const { db, caller } = context;
   const isOwned = ownsPlatform('themes.platform_id', caller);
-  const theme = await db
-    .selectFrom('themes')
-    .select(['platform_id', isOwned.as('is_owned')])
-    .where('id', '=', theme_id)
-    .executeTakeFirstOrThrow(() => notFound('There is no such theme.'));
+  const missing = () => notFound('There is no such theme.');
+  const theme = await rowById(db, 'themes', theme_id, ['platform_id', isOwned.as('is_owned')], { missing });
   mustOwnPlatform(caller, theme.platform_id, theme.is_owned);
 
   return transact(db, async (db) => {
