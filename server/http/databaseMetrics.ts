@@ -1,29 +1,20 @@
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { LATEST_LEVEL, stateOf } from '../database/level.ts';
 import type { Db } from '../database/query.ts';
+import { addGauge } from './gauge.ts';
 
 /** Read at each scrape, in one short statement; without values if the database does not answer. */
 export function addDatabaseState(registry: Registry, db: Db): void {
-  let asked: ReturnType<typeof ask> | undefined;
+  let asked: ReturnType<typeof stateOf> | undefined;
   const ask = () =>
-    stateOf(db)
-      .catch(() => undefined)
-      .finally(() => {
-        asked = undefined;
-      });
+    stateOf(db).finally(() => {
+      asked = undefined;
+    });
   /** All gauges of a scrape share the answer. */
   const add = (name: string, help: string, read: (state: Awaited<ReturnType<typeof stateOf>>) => number) =>
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      aggregator: 'max',
-      async collect() {
-        asked ??= ask();
-        const state = await asked;
-        this.remove();
-        if (state) this.set(read(state));
-      },
+    addGauge(registry, name, help, [], async () => {
+      asked ??= ask();
+      return [[read(await asked)]];
     });
   add('deckhand_database_level', 'The level of the database (docs/upgrading.md).', ({ level }) => level);
   add('deckhand_database_level_latest', 'The latest level that this version knows.', () => LATEST_LEVEL);

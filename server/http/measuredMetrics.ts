@@ -1,51 +1,26 @@
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import type { Db } from '../database/query.ts';
 import { eventDelaySeconds } from '../domain/event/feed.ts';
 import { measureBacklog } from '../domain/event/webhookBacklog.ts';
 import { measureMails } from '../domain/mail/mailQueue.ts';
 import { measureRollouts } from '../domain/template/rolloutReport.ts';
-
-type Values<Label extends string> = [value: number, labels: Partial<Record<Label, string>>][];
+import { addGauge } from './gauge.ts';
 
 /** The results of a statement are used for this long, however many ask for metrics. */
 const KEPT_MILLISECONDS = 10_000;
 
-/** A metric that is read at each scrape. If that fails, it has no value: 0 would look healthy. Each worker measures the same. */
-export function addMeasured<Label extends string>(
-  registry: Registry,
-  name: string,
-  help: string,
-  labelNames: Label[],
-  measure: () => Promise<Values<Label>>,
-): void {
-  new Gauge({
-    name,
-    help,
-    labelNames,
-    registers: [registry],
-    aggregator: 'max',
-    async collect() {
-      const values = await measure().catch((): Values<Label> => []);
-      // Without labels, `reset` would set 0.
-      this.reset();
-      if (labelNames.length === 0) this.remove();
-      for (const [value, labels] of values) this.set(labels, value);
-    },
-  });
-}
-
 /** How late events are, for all readers and for webhooks. */
 export function addEventMetrics(registry: Registry, db: Db): void {
-  addMeasured(
+  addGauge(
     registry,
     'deckhand_event_delay_seconds',
     'How long the oldest event waits for a transaction that is still running.',
     [],
-    async () => [[await eventDelaySeconds(db), {}]],
+    async () => [[await eventDelaySeconds(db)]],
   );
   const backlog = kept(() => measureBacklog(db));
   const byState = (name: string, help: string, field: 'webhooks' | 'behind' | 'events' | 'oldestSeconds') =>
-    addMeasured(registry, name, help, ['state'], async () =>
+    addGauge(registry, name, help, ['state'], async () =>
       (await backlog()).map(({ state, [field]: value }) => [value, { state }]),
     );
   byState('deckhand_webhooks', 'Webhooks by state.', 'webhooks');
@@ -61,23 +36,23 @@ export function addEventMetrics(registry: Registry, db: Db): void {
 /** Open rollouts: what they do, and whether somebody has to look after them. */
 export function addRolloutMetrics(registry: Registry, db: Db): void {
   const measured = kept(() => measureRollouts(db));
-  addMeasured(registry, 'deckhand_rollouts', 'Open rollouts by what they do.', ['state'], async () => {
+  addGauge(registry, 'deckhand_rollouts', 'Open rollouts by what they do.', ['state'], async () => {
     const { failed, idleSeconds, ...states } = await measured();
     return Object.entries(states).map(([state, count]) => [count, { state }]);
   });
-  addMeasured(
+  addGauge(
     registry,
     'deckhand_rollout_failed_projects',
     'Projects of open rollouts that failed, or gained a conflict.',
     [],
-    async () => [[(await measured()).failed, {}]],
+    async () => [[(await measured()).failed]],
   );
-  addMeasured(
+  addGauge(
     registry,
     'deckhand_rollout_idle_seconds',
     'How long the next step of a rollout has been due without progress.',
     [],
-    async () => [[(await measured()).idleSeconds, {}]],
+    async () => [[(await measured()).idleSeconds]],
   );
 }
 
@@ -85,7 +60,7 @@ export function addRolloutMetrics(registry: Registry, db: Db): void {
 export function addMailMetrics(registry: Registry, db: Db): void {
   const measured = kept(() => measureMails(db));
   const byKind = (name: string, help: string, field: 'mails' | 'oldestSeconds') =>
-    addMeasured(registry, name, help, ['kind'], async () =>
+    addGauge(registry, name, help, ['kind'], async () =>
       (await measured()).map(({ kind, [field]: value }) => [value, { kind }]),
     );
   byKind('deckhand_mails_waiting', 'Mails that are not sent yet.', 'mails');

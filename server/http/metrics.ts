@@ -10,6 +10,7 @@ import { addReplacements, metricsOf, sumMetrics } from '../runtime/metricSum.ts'
 import { VERSION } from '../runtime/version.ts';
 import { addDatabaseState } from './databaseMetrics.ts';
 import { announceDeprecations } from './deprecation.ts';
+import { addGauge } from './gauge.ts';
 import { limitAddress } from './limitRequests.ts';
 import { addLoad } from './loadMetrics.ts';
 import { addEventMetrics, addMailMetrics, addRolloutMetrics } from './measuredMetrics.ts';
@@ -67,22 +68,14 @@ function addWorkers(registry: Registry): void {
 function addEndingKeys(registry: Registry, db: Db, keyMaxDays: number | undefined): void {
   let counts = new Map<number, number>();
   let countedAt = Number.NEGATIVE_INFINITY;
-  new Gauge({
-    name: 'deckhand_ending_keys',
-    help: 'Valid API keys that end within so many days; those with a short life, in its last quarter.',
-    labelNames: ['days'],
-    registers: [registry],
-    aggregator: 'max',
-    async collect() {
-      if (performance.now() - countedAt >= COUNTED_EVERY_MILLISECONDS) {
-        const startedAt = performance.now();
-        const counted = await countEndingKeys(db, keyMaxDays).catch(() => undefined);
-        if (counted) countedAt = startedAt;
-        counts = counted ?? new Map();
-      }
-      this.reset();
-      for (const [days, count] of counts) this.set({ days }, count);
-    },
+  const help = 'Valid API keys that end within so many days; those with a short life, in its last quarter.';
+  addGauge(registry, 'deckhand_ending_keys', help, ['days'], async () => {
+    if (performance.now() - countedAt >= COUNTED_EVERY_MILLISECONDS) {
+      const startedAt = performance.now();
+      counts = await countEndingKeys(db, keyMaxDays);
+      countedAt = startedAt;
+    }
+    return Array.from(counts, ([days, count]) => [count, { days }]);
   });
 }
 
@@ -90,16 +83,10 @@ const COUNTED_EVERY_MILLISECONDS = 60_000;
 
 /** Checked at each scrape, as by `/health/ready`. */
 function addReadiness(registry: Registry, readiness: Readiness): void {
-  new Gauge({
-    name: 'deckhand_unready',
-    help: '1 for the reason why this node is not ready (docs/monitoring.md).',
-    labelNames: ['reason'],
-    registers: [registry],
-    aggregator: 'max',
-    async collect() {
-      const unready = await readiness();
-      for (const reason of Object.keys(UNREADY)) this.set({ reason }, Number(reason === unready?.reason));
-    },
+  const help = '1 for the reason why this node is not ready (docs/monitoring.md).';
+  addGauge(registry, 'deckhand_unready', help, ['reason'], async () => {
+    const unready = await readiness();
+    return Object.keys(UNREADY).map((reason) => [Number(reason === unready?.reason), { reason }]);
   });
 }
 
