@@ -58,13 +58,16 @@ function isOrigin(value: string): boolean {
   return /^https?:/.test(value) && URL.parse(value)?.origin === value;
 }
 
+const onOff = z.enum(['on', 'off'], { error: 'must be on or off' }).transform((value) => value === 'on');
+
+const list = z.string().transform((value) => value.split(',').map((part) => part.trim()));
+
 /** A name, an IPv4 address, or an IPv6 address in brackets. */
 const HOST_AND_PORT = /^(\[[\da-f:.]+\]|[a-z\d]([a-z\d._-]*[a-z\d])?)(:\d{1,5})?$/;
 
 const hostList = (isHost: (host: string) => boolean, more = '') =>
-  z
-    .string()
-    .transform((value) => value.split(',').map((host) => host.trim().toLowerCase()))
+  list
+    .transform((hosts) => hosts.map((host) => host.toLowerCase()))
     .refine((hosts) => hosts.every(isHost), {
       error: `must be names of hosts such as crm.internal or crm.internal:8080${more}, separated by commas`,
     })
@@ -147,29 +150,19 @@ const Fields = z.object({
     .refine((value) => value.split(',').every((address) => address.includes('://')), {
       error: `must be URLs with one server each, as in ${EXAMPLE_SERVER},${EXAMPLE_SERVER.replace('host', 'host2')}`,
     })
-    .transform((value) => value.split(',').map((address) => address.trim()))
+    .pipe(list)
     .pipe(z.array(serverUrl))
     .refine((addresses) => new Set(addresses.map((address) => URL.parse(address)?.host)).size === addresses.length, {
       error: 'must name each server once',
     })
     .default([]),
   DATABASE_POOL_SIZE: wholeNumber(LEAST_CONNECTIONS, 1000).optional(),
-  PREPARED_STATEMENTS: z
-    .enum(['on', 'off'], { error: 'must be on or off' })
-    .default('on')
-    .transform((value) => value === 'on'),
+  PREPARED_STATEMENTS: onOff.prefault('on'),
   DATA_DIR: notBlank.default('./data'),
   ERASURES_FILE: notBlank.optional(),
-  DEMO_DATA: z
-    .enum(['on', 'off'], { error: 'must be on or off' })
-    .transform((value) => value === 'on')
-    .optional(),
+  DEMO_DATA: onOff.optional(),
   JWT_SECRET: signingSecret.optional(),
-  JWT_PREVIOUS_SECRETS: z
-    .string()
-    .transform((value) => value.split(',').map((secret) => secret.trim()))
-    .pipe(z.array(signingSecret))
-    .default([]),
+  JWT_PREVIOUS_SECRETS: list.pipe(z.array(signingSecret)).default([]),
   TOKEN_LIFETIME_HOURS: wholeNumber(1, 720).default(12),
   API_KEYS_MAX_DAYS: wholeNumber(1, 36_500).optional(),
   RATE_LIMIT_PER_MINUTE: wholeNumber(1, 100_000_000).default(600),
@@ -179,10 +172,7 @@ const Fields = z.object({
     .regex(/^[sr]k_/, { error: 'must start with sk_ or rk_' })
     .optional(),
   STRIPE_WEBHOOK_SECRET: z.string().startsWith('whsec_', { error: 'must start with whsec_' }).optional(),
-  TEST_CHECKOUT: z
-    .enum(['on', 'off'], { error: 'must be on or off' })
-    .transform((value) => value === 'on')
-    .optional(),
+  TEST_CHECKOUT: onOff.optional(),
   PUBLIC_URL: url(/^https?$/, 'https://api.example.com')
     .refine(isPlainAddress, { error: 'must have no user, no ? and no #' })
     .transform((value) => value.replace(/\/+$/, ''))
@@ -200,9 +190,7 @@ const Fields = z.object({
     .regex(/^[\x21-\x7e]{16,}$/, { error: 'must be at least 16 characters, without spaces' })
     .optional(),
   TRUST_PROXY: trustedProxies.default(false),
-  ALLOWED_ORIGINS: z
-    .string()
-    .transform((value) => value.split(',').map((origin) => origin.trim()))
+  ALLOWED_ORIGINS: list
     .refine((origins) => origins.every(isOrigin), {
       error: 'must be origins such as https://app.example.com, separated by commas',
     })
@@ -227,10 +215,7 @@ const Fields = z.object({
   EVENTS_KEPT_DAYS: wholeNumber(1, 3650).default(30),
   AUDIT_KEPT_DAYS: wholeNumber(1, 36_500).default(365),
   DELETED_ROWS_KEPT_DAYS: wholeNumber(1, 36_500).optional(),
-  WEBHOOKS: z
-    .enum(['on', 'off'], { error: 'must be on or off' })
-    .default('on')
-    .transform((value) => value === 'on'),
+  WEBHOOKS: onOff.prefault('on'),
   WEBHOOK_ALLOWED_HOSTS: hostList(
     (host) => HOST_AND_PORT.test(host.replace(/:\*$/, ':1')),
     ', or crm.internal:* for all ports',
