@@ -79,10 +79,11 @@ export function proceduresOf(router: AnyTRPCRouter): Procedure[] {
 
     let needsInput: boolean | undefined;
     const isConditional = fieldOf(input, 'if_version') === ifVersion;
-    const ofRows = input && fieldOf(manyRows.get(input)?.row, 'if_version') === ifVersion;
+    const row = input && manyRows.get(input)?.row;
     const facts = {
       needsSignIn: ACCESS[access].needsSignIn,
-      requiresVersions: isConditional || !!ofRows,
+      hasId: hasId(input),
+      requiresVersions: isConditional || fieldOf(row, 'if_version') === ifVersion,
     };
     return {
       name,
@@ -137,6 +138,14 @@ function eventParser(output: z.ZodType): Parse {
 
 const fieldOf = (schema: z.ZodType | undefined, name: string): unknown =>
   schema instanceof z.ZodObject ? schema.shape[name] : undefined;
+
+/** Whether an input, or a row of its lists, has the id of a row. */
+function hasId(schema: unknown): boolean {
+  if (schema instanceof z.ZodPipe) return hasId(schema.out);
+  if (schema instanceof z.ZodArray) return hasId(schema.element);
+  const fields = schema instanceof z.ZodObject ? Object.entries(schema.shape) : [];
+  return fields.some(([name, field]) => /(^|_)id$/.test(name) || hasId(field));
+}
 
 const all = proceduresOf(appRouter);
 

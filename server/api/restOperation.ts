@@ -72,7 +72,7 @@ type SpecifiedOptions = Options & {
 export type RestMeta = {
   rest: Omit<RestOperation, 'errors'> & {
     errors: readonly ErrorStatus[] | undefined;
-    namesRow: boolean;
+    namesRow: boolean | undefined;
   };
 } & OpenApiMeta;
 
@@ -91,13 +91,13 @@ export function specified<Procedure extends Describable>(
 export function rest<Procedure extends Describable>(
   procedure: Procedure,
   path: `/${string}`,
-  { namesRow = true, errors, ...options }: RestOptions,
+  { namesRow, errors, ...options }: RestOptions,
 ): Procedure {
   return procedure.meta(metaOf(path, headingOf(path), options, { namesRow, errors })) as Procedure;
 }
 
 type RestOptions = Options & {
-  /** Whether it acts on a row that may not exist. */
+  /** Whether it acts on a row that may not exist; if not given, whether its input has an id. */
   namesRow?: boolean;
   /** For those that need no sign-in, and have other errors than usual. */
   errors?: readonly ErrorStatus[] | undefined;
@@ -115,7 +115,7 @@ function metaOf(
   const usual = {
     isSpecified: false,
     errors: undefined,
-    namesRow: true,
+    namesRow: undefined,
     query: [],
     envelope: {},
     messageFor: undefined,
@@ -129,13 +129,13 @@ function metaOf(
 /** The errors of an operation that is not specified: those that its access and its input can cause. */
 export function withErrors(
   { namesRow, errors, ...rest }: RestMeta['rest'],
-  { needsSignIn, requiresVersions }: Record<'needsSignIn' | 'requiresVersions', boolean>,
+  { needsSignIn, hasId, requiresVersions }: Record<'needsSignIn' | 'hasId' | 'requiresVersions', boolean>,
 ): RestOperation {
   const isPossible: Partial<Record<ErrorStatus, boolean>> = {
     401: needsSignIn,
     // Also for what every user may call: an API key may lack the scope.
     403: needsSignIn,
-    404: namesRow,
+    404: namesRow ?? hasId,
   };
   const isListed = (status: ErrorStatus) => errors?.includes(status) ?? isPossible[status] ?? true;
   // Only for callers who send If-Match or `if_version`, so also where the specification does not name it.

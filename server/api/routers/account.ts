@@ -70,7 +70,6 @@ export const accountRouter = router({
     message: 'Your account.',
     summary: 'Get your account',
     description: 'The account of the caller, with the number of recovery codes left.',
-    namesRow: false,
   })
     .meta({ onPrimary: true })
     .output(z.object({ account: Account }))
@@ -80,7 +79,6 @@ export const accountRouter = router({
     message: 'Signed out.',
     summary: 'Sign out',
     description: 'Ends the session of the token.',
-    namesRow: false,
   })
     .meta({ isDestructive: true, events: ['session.ended'] })
     .output(z.void())
@@ -91,7 +89,6 @@ export const accountRouter = router({
     summary: 'Sign out everywhere',
     description:
       'Ends all sessions of the caller; no device is remembered any more. API keys stay valid unless `revoke_keys` is sent; `keys_left` counts them.',
-    namesRow: false,
   })
     .meta({ isDestructive: true, events: ['sessions.ended', 'key.revoked', 'webhook.disabled'] })
     .input(SignOutEverywhere)
@@ -112,7 +109,6 @@ export const accountRouter = router({
     message: 'Your invitations.',
     summary: 'List your invitations',
     description: 'The invitations to projects that the caller can accept or decline, page by page.',
-    namesRow: false,
   })
     .meta({ onPrimary: true, reasons: ['address_unconfirmed'] })
     .input(Page)
@@ -148,7 +144,6 @@ export const accountRouter = router({
     summary: 'Prove that it is you',
     description:
       'Takes the password, and a code if a second factor is enabled. For ten minutes, the session may then do what needs fresh proof: create secrets and rights, and have data sent elsewhere. Signing in with both counts as proof, too. Wrong ones count as failed sign-ins.',
-    namesRow: false,
   })
     .meta({ idempotency: 'never', events: ['session.proven'], reasons: [...PROOF_REASONS, 'proof_required'] })
     .input(ProofGiven)
@@ -159,7 +154,6 @@ export const accountRouter = router({
     message: 'Your identities.',
     summary: 'List your identities',
     description: 'The accounts at identity providers that are linked to yours, page by page.',
-    namesRow: false,
   })
     .meta({ onPrimary: true })
     .input(IdentityList)
@@ -188,7 +182,6 @@ export const accountRouter = router({
     summary: 'Change your password',
     description:
       'Changes the password, ends all sessions, and returns the token of a new one. If a second factor is enabled, a code must have been given within the last ten minutes (`account.prove`). API keys stay valid unless `revoke_keys` is sent; `keys_left` counts them.',
-    namesRow: false,
   })
     .meta({
       isDestructive: true,
@@ -204,7 +197,6 @@ export const accountRouter = router({
     message: 'Second factor offered.',
     summary: 'Start a second factor',
     description: 'Returns a secret for an authenticator app. It is enabled once a code confirms it.',
-    namesRow: false,
   })
     .meta({
       idempotency: 'secret',
@@ -219,7 +211,6 @@ export const accountRouter = router({
     message: 'Second factor enabled.',
     summary: 'Confirm the second factor',
     description: 'Enables the second factor with a code of the app, and returns the recovery codes once.',
-    namesRow: false,
   })
     .meta({
       idempotency: 'secret',
@@ -234,7 +225,6 @@ export const accountRouter = router({
     message: 'Second factor disabled.',
     summary: 'Drop the second factor',
     description: 'Disables the second factor: the password alone signs in from now on.',
-    namesRow: false,
   })
     .meta({
       isDestructive: true,
@@ -250,7 +240,6 @@ export const accountRouter = router({
     message: 'Recovery codes created.',
     summary: 'Renew recovery codes',
     description: 'Returns new recovery codes once; the old ones are invalid.',
-    namesRow: false,
   })
     .meta({
       isDestructive: true,
@@ -267,7 +256,6 @@ export const accountRouter = router({
     summary: 'Ask for a password reset',
     description:
       'Sends a mail with a link to the address, if an account with a password has it. The answer is the same for every address. While an earlier mail is a few minutes old, no other one is sent: its link works. After 100 requests of one network in an hour, it answers 429.',
-    namesRow: false,
   })
     .meta({ idempotency: 'never', events: [], reasons: ['mail_not_configured', 'too_many_mails'] })
     .input(PasswordResetRequest)
@@ -279,7 +267,6 @@ export const accountRouter = router({
     summary: 'Reset a password',
     description:
       'Sets a new password with the link of a mail, which works once and for 30 minutes. Ends all sessions; no device is remembered any more. The second factor stays. API keys stay valid: `keys_left` counts them.',
-    namesRow: false,
   })
     .meta({
       isDestructive: true,
@@ -296,7 +283,6 @@ export const accountRouter = router({
     summary: 'Change your e-mail address',
     description:
       'Sends a link to the new address. The address changes when you confirm it there (`account.confirmAddress`), and the old one is told.',
-    namesRow: false,
   })
     .meta({ proof: 'always', events: [], reasons: ['mail_not_configured', 'too_many_mails', 'no_password'] })
     .input(AddressChange)
@@ -307,7 +293,6 @@ export const accountRouter = router({
     message: 'Unless your address is confirmed already, a mail with a link is on its way to it.',
     summary: 'Ask for a link that confirms your address',
     description: 'Sends a link to the address of the account, if it is not confirmed yet.',
-    namesRow: false,
   })
     .meta({ events: [], reasons: ['mail_not_configured', 'too_many_mails', 'no_password'] })
     .output(z.void())
@@ -318,7 +303,6 @@ export const accountRouter = router({
     summary: 'Confirm an e-mail address',
     description:
       'Makes the address that a link was sent to that of the account. Only for the account that asked for the link. Open links to the old and to the new address end, and the old address is told.',
-    namesRow: false,
   })
     .meta({
       events: ['user.updated'],
@@ -332,7 +316,6 @@ export const accountRouter = router({
     message: 'The invitation.',
     summary: 'Show the invitation of a link',
     description: 'What the link in the mail of an invitation is for, and whether the address has an account.',
-    namesRow: false,
   })
     .meta({ onPrimary: true, reasons: ['link_invalid', 'too_many_failures'] })
     .input(InvitationLink)
@@ -345,7 +328,6 @@ export const accountRouter = router({
     summary: 'Sign up with an invitation',
     description:
       'Creates the account of an invited address with the link of the mail, accepts the invitation, and returns a token. If the address has an account by then, sign in to it and accept instead.',
-    namesRow: false,
   })
     .meta({
       idempotency: 'never',
@@ -361,7 +343,6 @@ export const accountRouter = router({
     summary: 'Export your data',
     description:
       'Collects all rows about the caller in the background, without secrets. Fetch them with `account.getExport` for a day.',
-    namesRow: false,
   })
     .meta({ proof: 'always', level: 3, events: ['export.started'], reasons: ['place_full'] })
     .output(ExportStarted)
@@ -371,7 +352,6 @@ export const accountRouter = router({
     message: 'Your export.',
     summary: 'Get your export',
     description: 'A part of the last export of the caller: rows of all tables, as JSON.',
-    namesRow: false,
   })
     .meta({ proof: 'always', onPrimary: true })
     .input(ExportGet)
@@ -382,7 +362,6 @@ export const accountRouter = router({
     message: 'Account erased.',
     summary: 'Erase your account',
     description: `Erases the caller for good. ${WHAT_ERASURE_DOES}`,
-    namesRow: false,
   })
     .meta(ERASURE)
     .output(Erased)

@@ -58,7 +58,6 @@ export const boardRouter = router({
     message: 'Board created.',
     summary: 'Create a board',
     description: 'Creates a board in the project, after the others unless a position is sent.',
-    namesRow: false,
   })
     .meta({ events: ['board.created'], reasons: ['place_full'] })
     .input(BoardCreate)

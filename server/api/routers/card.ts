@@ -163,7 +163,6 @@ export const tourRouter = router({
     summary: 'Restart tours',
     description:
       'Shows all dismissed tour cards to the calling user again, in all of their projects, or in the selected one.',
-    namesRow: false,
   })
     .meta({ events: ['tour.restarted'] })
     .output(

@@ -35,7 +35,6 @@ export const identityIssuerRouter = router({
     summary: 'Add an issuer of tokens',
     description:
       'Adds an issuer whose tokens programs may exchange, by rules. Its keys are found by its discovery document, at `jwks_uri`, or are given as `jwks`.',
-    namesRow: false,
   })
     .meta({
       proof: 'inInput',
@@ -51,7 +50,6 @@ export const identityIssuerRouter = router({
     message: 'Issuers.',
     summary: 'List issuers of tokens',
     description: 'The issuers whose tokens programs may exchange, page by page.',
-    namesRow: false,
   })
     .input(Page)
     .output(IssuerPage)
@@ -93,7 +91,6 @@ export const identityRuleRouterFor = (scopes: string[]) =>
       message: 'Rules.',
       summary: 'List rules for tokens',
       description: 'The rules for tokens of all issuers, page by page.',
-      namesRow: false,
     })
       .input(Page)
       .output(RulePage)

@@ -54,7 +54,6 @@ export const keyRouterFor = (scopes: string[]) =>
       summary: 'Who am I, with an API key',
       description:
         'The key that the call was made with, without its secret, the user that it acts as, and until when the sent secret is valid. Needs no scope.',
-      namesRow: false,
     })
       .meta({ onPrimary: true, reasons: ['key_ended'] })
       .output(OwnKey)
@@ -65,7 +64,6 @@ export const keyRouterFor = (scopes: string[]) =>
       summary: 'Rotate the API key of the call',
       description:
         'Returns a new secret of the same key once. The secret of the call stays valid for the chosen time, an older one does not. The user, the project and the expiry stay the same, and the scopes can only become fewer. Needs no scope, but the current secret: the previous one gets a 400.',
-      namesRow: false,
     })
       .meta({
         isDestructive: true,

@@ -10,7 +10,6 @@ export const mailRouter = router({
     summary: 'List mails',
     description:
       'The mails of the last 30 days, newest first, page by page: to whom, about what, and what came of them. Nobody can read their texts and links here.',
-    namesRow: false,
   })
     .input(MailList)
     .output(MailPage)

@@ -97,7 +97,6 @@ export const masterBoardRouter = router({
     message: 'Master board created.',
     summary: 'Create a master board',
     description: 'Creates a master board, after the others unless a position is sent.',
-    namesRow: false,
   })
     .meta({ events: ['master_board.created'], reasons: ['place_full'] })
     .input(MasterBoardCreate)

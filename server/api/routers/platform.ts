@@ -12,7 +12,6 @@ export const platformRouter = router({
     message: 'Platform created.',
     summary: 'Create a platform',
     description: 'Creates a platform: a customer.',
-    namesRow: false,
   })
     .meta({ events: ['platform.created'] })
     .input(PlatformCreate)
@@ -33,7 +32,6 @@ export const platformRouter = router({
     message: 'Platforms.',
     summary: 'List platforms',
     description: 'All platforms, page by page.',
-    namesRow: false,
   })
     .input(PlatformList)
     .output(PlatformPage)

@@ -63,7 +63,6 @@ export const planRouter = router({
     message: 'Plan set.',
     summary: 'Set a plan',
     description: 'Adds a plan to the catalogue, or changes it.',
-    namesRow: false,
   })
     .meta({ proof: 'always', events: ['plan.set'] })
     .input(PlanSet)
@@ -74,7 +73,6 @@ export const planRouter = router({
     message: 'Plans.',
     summary: 'List plans',
     description: 'The plans of the catalogue, or of one product, page by page.',
-    namesRow: false,
   })
     .input(PlanList)
     .output(PlanPage)

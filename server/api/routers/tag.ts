@@ -26,7 +26,6 @@ export const tagRouter = router({
     message: 'Tags of the project.',
     summary: 'List tags',
     description: 'The tags of the project in order, page by page.',
-    namesRow: false,
   })
     .meta({ tool: true })
     .input(TagList)

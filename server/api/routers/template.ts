@@ -28,7 +28,6 @@ export const templateRouter = router({
     summary: 'List boards from templates',
     description:
       'The boards of the project that came from master boards: which release they have, what changed in it and why, and whether the project holds changes.',
-    namesRow: false,
   })
     .output(z.object({ templates: z.array(ProjectTemplate).meta({ description: 'The boards in order.' }) }))
     .query(({ ctx }) => listProjectTemplates(ctx)),

@@ -33,7 +33,6 @@ export const templateFileRouter = router({
     summary: 'Plan a template file',
     description:
       'What applying a template file would change on the master board with its key; nothing changes. Rows are found by their keys, so a changed title is a rename.',
-    namesRow: false,
   })
     .meta({ reasons: ['already_exists', 'answer_too_large'] })
     .input(TemplatePlan)
@@ -46,7 +45,6 @@ export const templateFileRouter = router({
     summary: 'Apply a template file',
     description:
       'Makes the master board what the file says, in one transaction: creates, changes, moves and deletes its groups and cards. The copies in projects stay as they are until a sync, a push or a rollout. With a `plan`, only if nothing has changed since it. Applying the same file again changes nothing.',
-    namesRow: false,
   })
     .meta({
       isDestructive: true,

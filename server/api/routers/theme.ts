@@ -86,7 +86,6 @@ export const themeRouter = router({
     message: 'Themes.',
     summary: 'List themes',
     description: 'The themes of the platforms of the caller, or all, page by page.',
-    namesRow: false,
   })
     .meta({ onPrimary: true })
     .input(ThemeList)

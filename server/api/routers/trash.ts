@@ -15,7 +15,6 @@ export const trashRouter = router({
     summary: 'List what was deleted',
     description:
       'The deletions of the project that can be undone, newest first, page by page: one entry for each deleted row, without what it took along. `boards.restore`, `groups.restore`, `cards.restore`, `comments.restore` and `tags.restore` undo them.',
-    namesRow: false,
   })
     .input(TrashList)
     .output(TrashPage)
@@ -37,7 +36,6 @@ export const masterTrashRouter = router({
     summary: 'List deleted templates',
     description:
       'The deletions of templates that can be undone, newest first, page by page, without what they took along. `masterBoards.restore`, `masterGroups.restore` and `masterCards.restore` undo them.',
-    namesRow: false,
   })
     .input(TrashList)
     .output(TrashPage)
