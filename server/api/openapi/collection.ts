@@ -7,7 +7,7 @@ import { type OpenApiDocument, type Operation, operationsOf, responsesOf } from 
  * The document as a Postman collection (format 2.1), which Bruno, Insomnia and Hoppscotch can import too: a folder per area, an
  * example body per request. Each folder begins with the sign-in of a demo user who may call its requests.
  */
-export function collectionOf({ info, tags, paths, components }: OpenApiDocument): Collection {
+export function collectionOf({ info, tags, paths, components }: OpenApiDocument) {
   const operations = operationsOf({ paths }).map((operation) => ({
     ...operation,
     responses: responsesOf({ components }, operation),
@@ -39,30 +39,14 @@ export function collectionOf({ info, tags, paths, components }: OpenApiDocument)
 
 const bearer = (value: string) => ({ type: 'bearer', bearer: [{ key: 'token', value, type: 'string' }] });
 
-export type Collection = {
-  info: object;
-  variable: { key: string; value: string }[];
-  auth: object;
-  item: { name: string; description: string; item: Item[] }[];
-};
+export type Collection = ReturnType<typeof collectionOf>;
 
-type Item = {
-  name: string;
-  request: {
-    method: string;
-    auth?: object;
-    description: string;
-    header: Field[];
-    url: { raw: string; host: string[]; path: string[]; query: Field[] };
-    body?: { mode: string; raw: string; options: object };
-  };
-  response: object[];
-  event?: object[];
-};
+type Item = ReturnType<typeof toItem>;
 
 type Described = Operation & { path: string };
 
 type Field = { key: string; value: string; description?: string; disabled?: boolean };
+const ACCEPT: Field = { key: 'Accept', value: 'application/json' };
 
 /** The demo user with the lowest rights that are enough for all of these. */
 function callerOf(requests: Described[]): string {
@@ -84,7 +68,7 @@ function signInItem(signIn: Described, email: string): Item {
   return { ...item, name: `Sign in as ${email}`, request: { ...item.request, body: { ...item.request.body!, raw } } };
 }
 
-function toItem({ path, ...operation }: Described): Item {
+function toItem({ path, ...operation }: Described) {
   const example = operation.requestBody?.content['application/json'].example;
   const { security = [] } = operation;
   const isPublic = security.length === 0;
@@ -96,7 +80,7 @@ function toItem({ path, ...operation }: Described): Item {
       ...(isPublic && { auth: { type: 'noauth' } }),
       ...(isForKeys && { auth: bearer('{{key}}') }),
       description: operation.description,
-      header: [{ key: 'Accept', value: 'application/json' }, ...unusedFields(operation, 'header')],
+      header: [ACCEPT, ...unusedFields(operation, 'header')],
       url: {
         raw: `{{baseUrl}}${path}`,
         host: ['{{baseUrl}}'],
