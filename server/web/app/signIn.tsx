@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks';
 import type { DeckhandError } from '../../../client/client.ts';
 import { account } from './account.ts';
 import { ForgottenPassword } from './forgottenPassword.tsx';
-import { Button, set, TextButton } from './parts/button.tsx';
+import { set, TextButton } from './parts/button.tsx';
 import { Dialog } from './parts/dialog.tsx';
 import { Field, Form } from './parts/form.tsx';
 import { useLoaded } from './parts/loaded.tsx';
@@ -59,9 +59,7 @@ export function SignInAgain() {
       <p>Your session has ended. Sign in, and go on where you were: nothing that you typed is lost.</p>
       <SignInForm email={session.value?.isSignedIn ? session.value.name : undefined} isAgain />
       <p>
-        <Button as="link" onClick={() => keepSession(undefined)}>
-          Sign out instead
-        </Button>
+        <TextButton text="Sign out instead" onClick={() => keepSession(undefined)} />
       </p>
     </Dialog>
   );

@@ -1,6 +1,6 @@
 import { account } from '../account.ts';
 import { address, go, withQuery } from '../address.ts';
-import { Button } from '../parts/button.tsx';
+import { TextButton } from '../parts/button.tsx';
 import { SearchField } from '../parts/table.tsx';
 import { members, tags } from '../project.ts';
 import { board } from './boardState.ts';
@@ -72,9 +72,7 @@ export function FilterBar() {
         ]}
       </Pick>
       {isFiltering() && (
-        <Button as="link" onClick={() => go(withQuery(Object.fromEntries(FIELDS.map((name) => [name, '']))))}>
-          Clear
-        </Button>
+        <TextButton text="Clear" onClick={() => go(withQuery(Object.fromEntries(FIELDS.map((name) => [name, '']))))} />
       )}
     </search>
   );

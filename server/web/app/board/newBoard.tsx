@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { go, projectAddress } from '../address.ts';
-import { Button, set } from '../parts/button.tsx';
+import { set, TextButton } from '../parts/button.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { Field, Form } from '../parts/form.tsx';
 import { inProject, project, readBoards } from '../project.ts';
@@ -15,9 +15,7 @@ export function NewBoard() {
   };
   return (
     <>
-      <Button as="link" onClick={set(isOpen, true)}>
-        New board
-      </Button>
+      <TextButton text="New board" onClick={set(isOpen, true)} />
       {isOpen.value && (
         <Dialog title="New board" onClose={set(isOpen, false)}>
           <Form action="Create" onSubmit={create} onCancel={set(isOpen, false)}>

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import { Button, set } from '../parts/button.tsx';
+import { Button, set, TextButton } from '../parts/button.tsx';
 import { ask, Dialog } from '../parts/dialog.tsx';
 import { Field, Form } from '../parts/form.tsx';
 import { say, sayFailure } from '../parts/message.tsx';
@@ -22,12 +22,8 @@ export function TagsPage() {
             <TagChip {...tag} />
             {canChange.value && (
               <>
-                <Button as="link" aria-label={`Edit the tag ${tag.name}`} onClick={set(edited, tag)}>
-                  Edit
-                </Button>
-                <Button as="link" aria-label={`Delete the tag ${tag.name}`} onClick={() => remove(tag)}>
-                  Delete
-                </Button>
+                <TextButton text="Edit" aria-label={`Edit the tag ${tag.name}`} onClick={set(edited, tag)} />
+                <TextButton text="Delete" aria-label={`Delete the tag ${tag.name}`} onClick={() => remove(tag)} />
               </>
             )}
           </li>

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import { board, moveCard, readBoard } from '../board/boardState.ts';
+import { board, moveCard, readBoard, readGroups } from '../board/boardState.ts';
 import { NO_GROUP } from '../board/places.ts';
 import { set } from '../parts/button.tsx';
 import { Dialog } from '../parts/dialog.tsx';
@@ -20,10 +20,7 @@ const PLACES: [string, string][] = [
 export function MoveDialog({ card, onClose }: MoveProps) {
   const boardId = useSignal(board.peek()?.id ?? boards.peek()?.[0]?.id ?? 0);
   const place = useSignal('bottom');
-  const groups = useLoaded(
-    () => Array.fromAsync(inProject().groups.list.each({ board_id: boardId.peek(), limit: 200 })),
-    [boardId.value],
-  );
+  const groups = useLoaded(() => readGroups(boardId.peek()), [boardId.value]);
 
   const move = async ({ group = '', position = '1' }: Record<string, string>) => {
     const group_id = Number(group);

@@ -2,7 +2,7 @@ import { account, readAccount } from '../account.ts';
 import { go, projectAddress } from '../address.ts';
 import { Action } from '../parts/action.tsx';
 import { Hint } from '../parts/button.tsx';
-import { Field, Form } from '../parts/form.tsx';
+import { Field, Form, NewPassword } from '../parts/form.tsx';
 import { FormButton } from '../parts/formButton.tsx';
 import { usePages } from '../parts/loaded.tsx';
 import { say } from '../parts/message.tsx';
@@ -46,14 +46,7 @@ export const AccountPage = () => (
 const PasswordForm = () => (
   <Form action="Change the password" onSubmit={changePassword}>
     <Field label="Current password" name="password" type="password" autocomplete="current-password" required />
-    <Field
-      label="New password"
-      name="new_password"
-      type="password"
-      autocomplete="new-password"
-      minLength={8}
-      required
-    />
+    <NewPassword label="New password" name="new_password" />
     <RevokeKeys />
   </Form>
 );

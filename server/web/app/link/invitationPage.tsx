@@ -2,7 +2,7 @@ import { account, readAccount } from '../account.ts';
 import { go, projectAddress } from '../address.ts';
 import { Action } from '../parts/action.tsx';
 import { Hint } from '../parts/button.tsx';
-import { Field, Form } from '../parts/form.tsx';
+import { Field, Form, NewPassword } from '../parts/form.tsx';
 import { Loading, useLoaded, Waiting } from '../parts/loaded.tsx';
 import { say } from '../parts/message.tsx';
 import { client, signOut } from '../service.ts';
@@ -86,7 +86,7 @@ function SignUp({ email, project }: { email: string; project: string }) {
       <Form action="Sign up and join" onSubmit={signUp}>
         <Field label="E-mail address" type="email" autocomplete="username" value={email} readOnly />
         <Field label="Your name" name="name" autocomplete="name" maxLength={255} required />
-        <Field label="Password" name="password" type="password" autocomplete="new-password" minLength={8} required />
+        <NewPassword label="Password" name="password" />
       </Form>
       <Hint>If you don't know the project, close the page. Nothing happens.</Hint>
     </>

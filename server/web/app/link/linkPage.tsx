@@ -5,7 +5,7 @@ import { account, readAccount } from '../account.ts';
 import { address, go } from '../address.ts';
 import { ForgottenPassword } from '../forgottenPassword.tsx';
 import { Hint } from '../parts/button.tsx';
-import { Field, Form } from '../parts/form.tsx';
+import { Form, NewPassword } from '../parts/form.tsx';
 import { say } from '../parts/message.tsx';
 import { client } from '../service.ts';
 import { isSignedIn, keepSession, session } from '../session.ts';
@@ -70,14 +70,7 @@ function ResetPassword() {
         You are then signed out everywhere. Your second factor and your API keys, if you have any, stay as they are.
       </p>
       <Form action="Set the new password" onSubmit={reset}>
-        <Field
-          label="New password"
-          name="new_password"
-          type="password"
-          autocomplete="new-password"
-          minLength={8}
-          required
-        />
+        <NewPassword label="New password" name="new_password" />
       </Form>
       <details>
         <summary>The link does not work?</summary>

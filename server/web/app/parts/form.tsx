@@ -79,6 +79,11 @@ export function Field({ label, hint, ...input }: FieldProps) {
   );
 }
 
+/** A password that the person chooses. */
+export const NewPassword = ({ label, name }: { label: string; name: string }) => (
+  <Field label={label} name={name} type="password" autocomplete="new-password" minLength={8} required />
+);
+
 type ChoiceProps = SelectHTMLAttributes<HTMLSelectElement> & {
   label: string;
   choices: [value: string, text: string][];

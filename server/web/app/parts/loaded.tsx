@@ -2,7 +2,7 @@ import { type Signal, useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { explain } from '../service.ts';
-import { Button } from './button.tsx';
+import { TextButton } from './button.tsx';
 
 type State = { failure: Signal<string>; isLoading: Signal<boolean>; reload: () => Promise<void> };
 export type Loaded<Data> = State & { data: Signal<Data | undefined> };
@@ -84,9 +84,7 @@ export function Waiting({ loaded, children }: { loaded: Loaded<unknown>; childre
       {failure.value && (
         <p class="failure" role="alert">
           {failure}{' '}
-          <Button as="link" aria-busy={isLoading} onClick={reload}>
-            {isLoading.value ? 'Trying…' : 'Try again'}
-          </Button>
+          <TextButton text={isLoading.value ? 'Trying…' : 'Try again'} aria-busy={isLoading} onClick={reload} />
         </p>
       )}
       {data.value !== undefined ? children : !failure.value && <Loading />}
@@ -102,9 +100,7 @@ export function More({ pages, noun }: { pages: Pages<unknown>; noun: string }) {
   return (
     <p class="hint">
       {`The first ${count} ${noun}. `}
-      <Button as="link" disabled={pages.isLoading} onClick={pages.more}>
-        Show more
-      </Button>
+      <TextButton text="Show more" disabled={pages.isLoading} onClick={pages.more} />
     </p>
   );
 }
