@@ -35,22 +35,15 @@ export async function openCounters(
 
       const { redis: storeClient, ifReachable } = shared;
       const inRedis = new RateLimiterRedis({ storeClient, keyPrefix: `deckhand:${name}`, points, duration });
+      const count = <Result>(work: (counter: Counter) => Promise<Result>) =>
+        ifReachable(
+          () => work(inRedis),
+          () => work(inMemory),
+        );
       return {
-        get: (key) =>
-          ifReachable(
-            () => inRedis.get(key),
-            () => inMemory.get(key),
-          ),
-        penalty: (key, calls) =>
-          ifReachable(
-            () => inRedis.penalty(key, calls),
-            () => inMemory.penalty(key, calls),
-          ),
-        reward: (key, calls) =>
-          ifReachable(
-            () => inRedis.reward(key, calls),
-            () => inMemory.reward(key, calls),
-          ),
+        get: (key) => count((counter) => counter.get(key)),
+        penalty: (key, calls) => count((counter) => counter.penalty(key, calls)),
+        reward: (key, calls) => count((counter) => counter.reward(key, calls)),
       };
     },
     publish: (channel, message) => {
