@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
 import { LATEST_LEVEL } from './level.ts';
 import { MIGRATION_LOCK, retryLocked, SET_SHORT_LOCK_TIMEOUT } from './lockRetry.ts';
-import { type Db, oneRow, query, transact } from './query.ts';
+import { type Db, query, queryOne, transact } from './query.ts';
 
 /**
  * Transaction ids belong to one server: a restore or a copy starts them anew, and after a fail-over the new primary gives out
@@ -125,13 +125,11 @@ async function adopt(db: Db, server: string): Promise<Begun | undefined> {
       select id, server, timeline, timeline_step::text as step, relation = tableoid as is_adopted
       from incarnations order by number desc limit 1`,
   );
-  const { timeline, is_counted, is_restored } = oneRow(
-    await query(
-      db,
-      sql<{ timeline: number; is_counted: boolean; is_restored: boolean }>`
-        select ${timelineHere} as timeline, ${isCounted} as is_counted,
-          ${isMarkedAsRestored} or ${last ? isAhead : hasForeignEvents} as is_restored`,
-    ),
+  const { timeline, is_counted, is_restored } = await queryOne(
+    db,
+    sql<{ timeline: number; is_counted: boolean; is_restored: boolean }>`
+      select ${timelineHere} as timeline, ${isCounted} as is_counted,
+        ${isMarkedAsRestored} or ${last ? isAhead : hasForeignEvents} as is_restored`,
   );
   if (is_restored || (last && !(last.is_adopted && last.server === server))) {
     await restore(db, server);
@@ -175,15 +173,13 @@ const hasForeignEvents = sql`(
  * - `oldest`: the oldest running transaction.
  */
 async function restore(db: Db, server: string, { keepsWebhooks = false } = {}): Promise<void> {
-  const { transaction_offset } = oneRow(
-    await query(
-      db,
-      sql<{ transaction_offset: string }>`
-        select greatest(0, stored + 1 - pg_snapshot_xmin(pg_current_snapshot())::text::bigint)::text as transaction_offset
-        from (select greatest(
-          coalesce((select transaction_id::text::bigint from events order by transaction_id desc limit 1), 0),
-          coalesce((select after_transaction::text::bigint from webhooks order by after_transaction desc limit 1), 0)) as stored) as last`,
-    ),
+  const { transaction_offset } = await queryOne(
+    db,
+    sql<{ transaction_offset: string }>`
+      select greatest(0, stored + 1 - pg_snapshot_xmin(pg_current_snapshot())::text::bigint)::text as transaction_offset
+      from (select greatest(
+        coalesce((select transaction_id::text::bigint from events order by transaction_id desc limit 1), 0),
+        coalesce((select after_transaction::text::bigint from webhooks order by after_transaction desc limit 1), 0)) as stored) as last`,
   );
   for (const table of TABLES_OF_LASTING_IDS) await jumpAhead(db, table);
   await begin(db, { server, transaction_offset });
@@ -230,14 +226,12 @@ const begin = (db: Db, { server, transaction_offset = '0', takes_unnamed = false
 
 /** Lets new events count the timelines from here on. */
 async function countTimelines(db: Db): Promise<void> {
-  const { timeline, transaction_offset } = oneRow(
-    await query(
-      db,
-      sql<{ timeline: number; transaction_offset: string }>`
-        update incarnations set timeline = ${timelineHere}, first_timeline = ${timelineHere},
-          timeline_step = ${sql.lit(TRANSACTIONS_PER_TIMELINE)}
-        where number = (select max(number) from incarnations) returning timeline, transaction_offset::text`,
-    ),
+  const { timeline, transaction_offset } = await queryOne(
+    db,
+    sql<{ timeline: number; transaction_offset: string }>`
+      update incarnations set timeline = ${timelineHere}, first_timeline = ${timelineHere},
+        timeline_step = ${sql.lit(TRANSACTIONS_PER_TIMELINE)}
+      where number = (select max(number) from incarnations) returning timeline, transaction_offset::text`,
   );
   const isSame = `starts_with(${LOG_FILE}, '${timeline.toString(16).toUpperCase().padStart(8, '0')}')`;
   const timelines = `(${TIMELINE} - ${timeline})`;
@@ -274,13 +268,11 @@ const newId = () => randomBytes(9).toString('base64url');
 
 /** The cluster and the database. Hosted servers may hide the cluster. */
 async function serverOf(db: Db): Promise<string> {
-  const { database, can_ask } = oneRow(
-    await query(
-      db,
-      sql<{ database: string; can_ask: boolean }>`
-        select oid::text as database, has_function_privilege('pg_control_system()', 'execute') as can_ask
-        from pg_database where datname = current_database()`,
-    ),
+  const { database, can_ask } = await queryOne(
+    db,
+    sql<{ database: string; can_ask: boolean }>`
+      select oid::text as database, has_function_privilege('pg_control_system()', 'execute') as can_ask
+      from pg_database where datname = current_database()`,
   );
   if (!can_ask) return database;
   const [cluster] = await query(db, sql<{ id: string }>`select system_identifier::text as id from pg_control_system()`);
@@ -288,4 +280,4 @@ async function serverOf(db: Db): Promise<string> {
 }
 
 const nameOf = async (db: Db) =>
-  oneRow(await query(db, sql<{ name: string }>`select replace(current_database(), '"', '""') as name`)).name;
+  (await queryOne(db, sql<{ name: string }>`select replace(current_database(), '"', '""') as name`)).name;

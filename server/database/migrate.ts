@@ -9,7 +9,7 @@ import { adoptDatabase, noticeOf } from './incarnation.ts';
 import { finishOwnUpgrade } from './level.ts';
 import { MIGRATION_LOCK, retryLocked, SET_SHORT_LOCK_TIMEOUT } from './lockRetry.ts';
 import { watchTransactions } from './openTransactions.ts';
-import { type Db, oneRow, ping, query } from './query.ts';
+import { type Db, ping, query, queryOne } from './query.ts';
 
 /** The type that the migrator expects. */
 type Transaction = Db & { savepoint: unknown };
@@ -77,8 +77,8 @@ function runUnderLock(database: Database, migrator: Migrator, name: string, onWa
 
 /** The names of the executed migrations; undefined if there are no tables yet. */
 export async function executedMigrations(db: Db): Promise<string[] | undefined> {
-  const table = await query(db, sql<{ name: string | null }>`select to_regclass('mikro_orm_migrations') as name`);
-  if (oneRow(table).name === null) return undefined;
+  const table = await queryOne(db, sql<{ name: string | null }>`select to_regclass('mikro_orm_migrations') as name`);
+  if (table.name === null) return undefined;
   return (await query(db, sql<{ name: string }>`select name from mikro_orm_migrations`)).map(({ name }) => name);
 }
 
@@ -135,11 +135,11 @@ export async function underMigrationLock<Result>(
     });
     const done = await em.fork().transactional(async (em) => {
       const transaction = em.getTransactionContext<Transaction>()!;
-      const lock = await query(
+      const lock = await queryOne(
         transaction,
         sql<{ isTaken: boolean }>`select not pg_try_advisory_xact_lock(${MIGRATION_LOCK}) as "isTaken"`,
       );
-      return oneRow(lock).isTaken ? undefined : { result: await work(transaction) };
+      return lock.isTaken ? undefined : { result: await work(transaction) };
     });
     if (done) return done.result;
     if (attempt === ATTEMPTS_BEFORE_NOTICE)

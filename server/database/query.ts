@@ -13,11 +13,15 @@ export async function query<Found>(db: Db, statement: RawBuilder<Found>): Promis
   return rows;
 }
 
-/** The row of a statement that always returns one. */
+/** The first row, of a statement that always returns one. */
 export function oneRow<Found>([row]: readonly Found[]): Found {
   if (row === undefined) throw new Error('The statement returned no row.');
   return row;
 }
+
+/** The row of a statement that always returns one. */
+export const queryOne = async <Found>(db: Db, statement: RawBuilder<Found>): Promise<Found> =>
+  oneRow(await query(db, statement));
 
 /** Inserts rows without domain rules: demo data and test data. */
 export async function insertRows<Table extends TableName>(db: Db, table: Table, rows: NewRow<Table>[]): Promise<void> {

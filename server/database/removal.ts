@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { BackgroundWork, Step, StepLimit } from './background.ts';
-import { type Db, oneRow, plannedEachTime, query, transact } from './query.ts';
+import { type Db, plannedEachTime, query, queryOne, transact } from './query.ts';
 import type { TableName } from './tables.ts';
 import { NOW } from './timestamp.ts';
 
@@ -82,13 +82,12 @@ async function removeRows(
   which: RawBuilder<unknown>,
   time: RawBuilder<unknown> = sql`null::timestamptz`,
 ): Promise<Step> {
-  const removed = await query(
+  return queryOne(
     db,
     plannedEachTime(sql<Step & { count: number }>`
       with removed as (delete from ${sql.table(table)} t where ${which} returning ${time} as time)
       select count(*)::int as count, max(time)::text as last from removed`),
   );
-  return oneRow(removed);
 }
 
 const addTo = (counts: Map<TableName, number>, table: TableName, count: number) =>
@@ -113,5 +112,5 @@ export async function countDue(
     sql` or `,
   );
   const statement = sql<{ count: number }>`select count(*)::int as count from ${sql.table(table)} t where ${isDue}`;
-  return oneRow(await query(db, plannedEachTime(statement))).count;
+  return (await queryOne(db, plannedEachTime(statement))).count;
 }

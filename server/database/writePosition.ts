@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import { prepared } from './prepared.ts';
-import { type Db, oneRow, query, withShortTimeout } from './query.ts';
+import { type Db, query, queryOne, withShortTimeout } from './query.ts';
 
 /**
  * How far a user has written, so that a replica serves their reads only once it has replayed that. Used only with replicas.
@@ -35,7 +35,7 @@ export async function readPrimary(db: Db): Promise<Written & { server: string }>
   const flushed = inBytes(sql`pg_current_wal_flush_lsn()`);
   const read = sql<Written & { server: string }>`
     select ${flushed} as position, (select epoch::text from write_epoch) as epoch, pg_postmaster_start_time()::text as server`;
-  return oneRow(await query(db, withShortTimeout(read)));
+  return queryOne(db, withShortTimeout(read));
 }
 
 /**

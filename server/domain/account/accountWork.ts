@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { areErasuresDue } from '../../database/level.ts';
-import { type Db, oneRow, query } from '../../database/query.ts';
+import { type Db, queryOne } from '../../database/query.ts';
 import type { Log } from '../../runtime/log.ts';
 import { makeLooks, type NextPause } from '../../runtime/looks.ts';
 import { isCalledFor } from './accountCall.ts';
@@ -36,13 +36,11 @@ export function startAccountWork({ db, log, file, onDue }: AccountWork) {
 
   async function look(): Promise<NextPause> {
     try {
-      const { last_erasure, has_export, is_due } = oneRow(
-        await query(
-          db,
-          sql<{ last_erasure: Date | null; has_export: boolean; is_due: boolean }>`
-            select (select max(erased_at) from erasures) as last_erasure, ${HAS_WAITING_EXPORT} as has_export,
-              ${areErasuresDue} as is_due`,
-        ),
+      const { last_erasure, has_export, is_due } = await queryOne(
+        db,
+        sql<{ last_erasure: Date | null; has_export: boolean; is_due: boolean }>`
+          select (select max(erased_at) from erasures) as last_erasure, ${HAS_WAITING_EXPORT} as has_export,
+            ${areErasuresDue} as is_due`,
       );
       onDue(is_due);
       const isKept = await keepErasures(last_erasure);

@@ -4,7 +4,7 @@ import { badRequest, unauthorized } from '../../../shared/errors.ts';
 import type { Exchange } from '../../../shared/identityRule.ts';
 import { type Db, transact } from '../../database/query.ts';
 import type { Removal } from '../../database/removal.ts';
-import { countRows } from '../../database/rows.ts';
+import { countRows, insertRow } from '../../database/rows.ts';
 import { daysBefore } from '../../database/timestamp.ts';
 import { hashKeySecret, makeKeySecret } from '../../security/apiKeys.ts';
 import { type IdentityClaims, readIssuer, TokenRefused, verifyIdentityToken } from '../../security/identityToken.ts';
@@ -131,14 +131,11 @@ async function createCredential(context: Context, rule: Rule) {
       'place_full',
     );
   const secret = makeKeySecret();
-  const key = await db
-    .insertInto('api_keys')
-    .values({
-      ...{ user_id, project_id, rule_id, name, scopes, names_grants: true, secret_hash: hashKeySecret(secret) },
-      expires_at: sql<Date>`now() + make_interval(secs => ${lifetime_seconds})`,
-    })
-    .returning(['id', 'expires_at'])
-    .executeTakeFirstOrThrow();
+  const row = {
+    ...{ user_id, project_id, rule_id, name, scopes, names_grants: true, secret_hash: hashKeySecret(secret) },
+    expires_at: sql<Date>`now() + make_interval(secs => ${lifetime_seconds})`,
+  };
+  const key = await insertRow(db, 'api_keys', row, ['id', 'expires_at']);
   // A token that is sent along says nothing about who exchanges this one.
   await writeEvents({ ...context, caller: undefined }, [
     { type: 'key.exchanged', project_id, subject_id: key.id, user_id, data: { user_id, rule_id } },

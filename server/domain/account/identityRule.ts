@@ -11,7 +11,7 @@ import {
 import type { Page } from '../../../shared/paging.ts';
 import { readPage } from '../../database/page.ts';
 import { type Db, mapConstraintErrors, transact } from '../../database/query.ts';
-import { countRows, rowById } from '../../database/rows.ts';
+import { countRows, insertRow, rowById, updateRow } from '../../database/rows.ts';
 import type { Tables } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import { readKeySet } from '../../security/keySets.ts';
@@ -45,12 +45,8 @@ export async function createIssuer(context: SignedInContext, { issuer, jwks_uri,
   return transact(context.db, async (db) => {
     if ((await countRows(db, 'identity_issuers')) >= MOST_ISSUERS)
       throw full(`There are at most ${MOST_ISSUERS} issuers.`);
-    const inserted = db
-      .insertInto('identity_issuers')
-      .values({ issuer, jwks_uri, jwks: keys && sql`${JSON.stringify(keys)}::jsonb`, created_by: context.caller.id })
-      .returning(ISSUER_COLUMNS)
-      .executeTakeFirstOrThrow();
-    const created = await mapConstraintErrors(inserted, {
+    const row = { issuer, jwks_uri, jwks: keys && inJson(keys), created_by: context.caller.id };
+    const created = await mapConstraintErrors(insertRow(db, 'identity_issuers', row, ISSUER_COLUMNS), {
       identity_issuers_issuer_unique: () => invalid({ issuer: 'is there already' }, 'already_exists'),
     });
     await writeEvents({ ...context, db }, [{ type: 'identity_issuer.created', subject_id: created.id }]);
@@ -96,15 +92,12 @@ export async function createRule(context: SignedInContext, sent: RuleCreate) {
     await rowById(db, 'identity_issuers', issuer_id, ['id'], { lock: 'no key update', missing });
     const rules = await countRows(db, 'identity_rules', sql`issuer_id = ${issuer_id}`);
     if (rules >= MOST_RULES) throw full(`An issuer has at most ${MOST_RULES} rules.`);
-    const rule = await db
-      .insertInto('identity_rules')
-      .values({
-        ...{ issuer_id, name, audience, subject, user_id, project_id, lifetime_seconds },
-        ...{ claims: inJson(claims), scopes: distinct(scopes), single_use: sent.single_use ?? false },
-        created_by: context.caller.id,
-      })
-      .returning(RULE_COLUMNS)
-      .executeTakeFirstOrThrow();
+    const row = {
+      ...{ issuer_id, name, audience, subject, user_id, project_id, lifetime_seconds },
+      ...{ claims: inJson(claims), scopes: distinct(scopes), single_use: sent.single_use ?? false },
+      created_by: context.caller.id,
+    };
+    const rule = await insertRow(db, 'identity_rules', row, RULE_COLUMNS);
     await writeEvents({ ...context, db }, [{ type: 'identity_rule.created', subject_id: rule.id, data: { user_id } }]);
     return { rule };
   });
@@ -136,12 +129,7 @@ export async function updateRule(
   return transact(context.db, async (db) => {
     const before = await rowById(db, 'identity_rules', id, RULE_COLUMNS, { lock: 'update', missing: unknownRule });
     if (others.user_id != null) await mustBeService(db, others.user_id);
-    const rule = await db
-      .updateTable('identity_rules')
-      .set({ ...changes, updated_at: NOW })
-      .where('id', '=', id)
-      .returning(RULE_COLUMNS)
-      .executeTakeFirstOrThrow();
+    const rule = await updateRow(db, 'identity_rules', id, { ...changes, updated_at: NOW }, RULE_COLUMNS);
     const fields = differingFields(before, rule);
     if (['user_id', 'scopes', 'project_id'].some((field) => fields.includes(field)))
       await mustFit(db, rule.user_id, rule);

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import { type Db, oneRow, plannedEachTime, query, transact } from '../../database/query.ts';
+import { type Db, plannedEachTime, queryOne, transact } from '../../database/query.ts';
 import { useIndexes } from '../../database/removal.ts';
 import { PERSONAL_DATA, type PersonalTable } from './personalData.ts';
 
@@ -58,9 +58,7 @@ export async function* rowsAbout(db: Db, table: string, person: Person): AsyncGe
       with slice as materialized (${nextRows(table, last, isScanned ? sql`true` : which, limit)})
       select coalesce(jsonb_agg(to_jsonb(t) - ${listed.secret}::text[]) filter (where ${which}), '[]') as rows,
         ${lastOf(table)} as last, count(*)::int as read from slice t`);
-    const page: Slice & { rows: object[] } = isScanned
-      ? await readSlice(db, statement)
-      : oneRow(await query(db, statement));
+    const page: Slice & { rows: object[] } = isScanned ? await readSlice(db, statement) : await queryOne(db, statement);
     yield page.rows;
     if (page.read < limit) return;
     last = page.last;
@@ -97,7 +95,7 @@ type Slice = { last: Place; read: number };
 const readSlice = <Result extends Slice>(db: Db, statement: RawBuilder<Result>): Promise<Result> =>
   transact(db, async (db) => {
     await useIndexes(db);
-    return oneRow(await query(db, statement));
+    return queryOne(db, statement);
   });
 
 /** Runs a statement for each slice of a table. False if the time did not suffice. */
@@ -130,9 +128,8 @@ export async function removeAbout(db: Db, person: Person): Promise<{ table: stri
       ? sql`delete from ${sql.table(table)} t where ${which} returning 1`
       : sql`update ${sql.table(table)} t set ${sql.join(columns.map((column) => sql`${column} = null`))}
             where ${which} and num_nonnulls(${sql.join(columns)}) > 0 returning 1`;
-    const { rows } = oneRow(
-      await query(db, sql<{ rows: number }>`with removed as (${change}) select count(*)::int as rows from removed`),
-    );
+    const count = sql<{ rows: number }>`with removed as (${change}) select count(*)::int as rows from removed`;
+    const { rows } = await queryOne(db, count);
     if (rows > 0) removed.push({ table, rows });
   }
   return removed;

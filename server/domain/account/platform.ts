@@ -3,7 +3,7 @@ import type { Page } from '../../../shared/paging.ts';
 import { Platform, type PlatformCreate, type PlatformUpdate } from '../../../shared/platform.ts';
 import { readPage } from '../../database/page.ts';
 import { transact } from '../../database/query.ts';
-import { rowById } from '../../database/rows.ts';
+import { insertRow, rowById, updateRow } from '../../database/rows.ts';
 import { NOW } from '../../database/timestamp.ts';
 import type { ProvisioningContext } from '../access/context.ts';
 import { differingFields, writeEvents } from '../event/event.ts';
@@ -12,11 +12,7 @@ const PLATFORM_COLUMNS = Platform.keyof().options;
 
 export async function createPlatform(context: ProvisioningContext, { name }: PlatformCreate) {
   return transact(context.db, async (db) => {
-    const platform = await db
-      .insertInto('platforms')
-      .values({ name })
-      .returning(PLATFORM_COLUMNS)
-      .executeTakeFirstOrThrow();
+    const platform = await insertRow(db, 'platforms', { name }, PLATFORM_COLUMNS);
     const { id } = platform;
     await writeEvents({ ...context, db }, [{ type: 'platform.created', platform_id: id, subject_id: id }]);
     return { platform };
@@ -27,12 +23,7 @@ export async function updatePlatform(context: ProvisioningContext, { id, name }:
   return transact(context.db, async (db) => {
     const missing = () => notFound('There is no such platform.');
     const before = await rowById(db, 'platforms', id, PLATFORM_COLUMNS, { lock: 'no key update', missing });
-    const platform = await db
-      .updateTable('platforms')
-      .set({ name, updated_at: NOW })
-      .where('id', '=', id)
-      .returning(PLATFORM_COLUMNS)
-      .executeTakeFirstOrThrow();
+    const platform = await updateRow(db, 'platforms', id, { name, updated_at: NOW }, PLATFORM_COLUMNS);
     const fields = differingFields(before, platform);
     const updated = { type: 'platform.updated', platform_id: id, subject_id: id, data: { fields } } as const;
     await writeEvents({ ...context, db }, fields.length > 0 ? [updated] : []);

@@ -3,6 +3,7 @@ import { forbidden } from '../../../shared/errors.ts';
 import { email } from '../../../shared/fields.ts';
 import type { SsoFinish, SsoFinished } from '../../../shared/sso.ts';
 import { type Db, mapConstraintErrors, query, transact } from '../../database/query.ts';
+import { insertRow } from '../../database/rows.ts';
 import type { Row } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import type { SsoClaims } from '../../security/identityProvider.ts';
@@ -84,15 +85,12 @@ const isFresh = ({ created_at }: Flow, { auth_time }: SsoClaims) =>
 async function signUp(context: WriteContext, issuer: string, claims: SsoClaims): Promise<Known> {
   const { success, data: address } = email.safeParse(claims.email);
   if (!success) throw refused('The identity provider sent no e-mail address. It is needed for a new account.');
-  const inserted = context.db
-    .insertInto('users')
-    .values({
-      name: claims.name?.trim().slice(0, 255) || address.split('@')[0] || address,
-      email: address,
-      email_confirmed_at: claims.email_verified === true ? NOW : null,
-    })
-    .returning([...SIGN_IN_COLUMNS, 'is_active'])
-    .executeTakeFirstOrThrow();
+  const row = {
+    name: claims.name?.trim().slice(0, 255) || address.split('@')[0] || address,
+    email: address,
+    email_confirmed_at: claims.email_verified === true ? NOW : null,
+  };
+  const inserted = insertRow(context.db, 'users', row, [...SIGN_IN_COLUMNS, 'is_active']);
   const user = await mapConstraintErrors(inserted, {
     users_email_unique: () =>
       forbidden(

@@ -5,6 +5,7 @@ import { id } from '../../../shared/fields.ts';
 import { User, type UserCreate, type UserList, type UserUpdate } from '../../../shared/user.ts';
 import { readPage } from '../../database/page.ts';
 import { containsText, type Db, mapConstraintErrors, transact } from '../../database/query.ts';
+import { insertRow, updateRow } from '../../database/rows.ts';
 import type { RowChanges } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import { refusePassword } from '../../security/commonPasswords.ts';
@@ -58,14 +59,8 @@ export async function createUser(context: ProvisioningContext, { password, ...fi
   if (password !== undefined) mustBeGoodPassword('password', password, { name, email });
   const password_hash = await hashSentPassword(context, { password });
   return transact(context.db, async (db) => {
-    const inserted = db
-      .insertInto('users')
-      .values({
-        ...{ name, kind, email, password_hash, language, default_project_id, rate_limit_per_minute },
-        ...rightsOf(fields),
-      })
-      .returning(USER_COLUMNS)
-      .executeTakeFirstOrThrow();
+    const row = { name, kind, email, password_hash, language, default_project_id, rate_limit_per_minute };
+    const inserted = insertRow(db, 'users', { ...row, ...rightsOf(fields) }, USER_COLUMNS);
     const user = await mapConstraintErrors(inserted, CONSTRAINT_ERRORS);
     await writeEvents({ ...context, db }, [{ type: 'user.created', subject_id: user.id }]);
     return { user };
@@ -131,27 +126,22 @@ async function changeUser(context: ProvisioningContext, { id, password, ...field
     // Before the change, so that they go to the address so far.
     if (password_hash !== undefined) await notify({ ...context, db }, 'password_changed', id);
     if (email != null && !isSameAddress(email, before.email)) await notify({ ...context, db }, 'address_changed', id);
-    const updated = db
-      .updateTable('users')
-      .set({
-        ...changes,
-        ...(email != null && confirmedBy(before, email)),
-        ...(is_active === false && before.is_active && { deactivated_at: NOW }),
-        updated_at: NOW,
-      })
-      .where('id', '=', id)
-      .returning(USER_COLUMNS)
-      .executeTakeFirstOrThrow();
-    const user = await mapConstraintErrors(updated, CONSTRAINT_ERRORS);
+    const changed = {
+      ...changes,
+      ...(email != null && confirmedBy(before, email)),
+      ...(is_active === false && before.is_active && { deactivated_at: NOW }),
+      updated_at: NOW,
+    };
+    const user = await mapConstraintErrors(updateRow(db, 'users', id, changed, USER_COLUMNS), CONSTRAINT_ERRORS);
     if (user.kind === 'service' && email != null) throw invalid({ email: ONLY_FOR_PERSONS });
     if (password != null) mustBeGoodPassword('password', password, user);
     const isSignedOut = password_hash !== undefined || is_active === false;
     const sessions_ended = isSignedOut ? await endSessions(db, id) : 0;
     if (user.email !== before.email) await endLinks(db, [before.email, user.email], LINK_KINDS, id);
     else if (password_hash !== undefined) await endLinks(db, [user.email], ['password_reset'], id);
-    const changed = differingFields(before, user);
+    const differing = differingFields(before, user);
     const happened: Happened[] = [];
-    if (changed.length > 0) happened.push({ type: 'user.updated', subject_id: id, data: { fields: changed } });
+    if (differing.length > 0) happened.push({ type: 'user.updated', subject_id: id, data: { fields: differing } });
     if (password_hash !== undefined) happened.push({ type: 'user.password_changed', subject_id: id });
     await writeEvents({ ...context, db }, happened);
     const inTransaction = { ...context, db };

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { badRequest } from '../../../shared/errors.ts';
 import { type Db, transact } from '../../database/query.ts';
-import { rowById } from '../../database/rows.ts';
+import { insertRow, rowById } from '../../database/rows.ts';
 import { NOW } from '../../database/timestamp.ts';
 import { type OpenedCheckout, PAYMENTS_NOT_SET_UP } from '../../payments/provider.ts';
 import type { Context, Origin } from '../access/context.ts';
@@ -51,11 +51,8 @@ export function addCheckout(db: Db, order: CheckoutOrder): Promise<CheckoutRow> 
   const { subscription_id, plan, created_by, provider } = order;
   const { id: plan_id, price_cents, currency } = plan;
   const expires_at = sql<Date>`now() + make_interval(hours => ${OPEN_HOURS})`;
-  return db
-    .insertInto('checkouts')
-    .values({ subscription_id, plan_id, price_cents, currency, created_by, provider, expires_at })
-    .returning(CHECKOUT_COLUMNS)
-    .executeTakeFirstOrThrow();
+  const row = { subscription_id, plan_id, price_cents, currency, created_by, provider, expires_at };
+  return insertRow(db, 'checkouts', row, CHECKOUT_COLUMNS);
 }
 
 /** Activates a free plan with a paid checkout, and cancels the open checkouts. Does nothing if that plan is active already. */

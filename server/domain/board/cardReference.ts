@@ -3,7 +3,7 @@ import { forbidden, invalid } from '../../../shared/errors.ts';
 import type { EventData } from '../../../shared/event.ts';
 import type { Role } from '../../../shared/user.ts';
 import type { ValueOf } from '../../database/prepared.ts';
-import { type Db, live, oneRow, query } from '../../database/query.ts';
+import { type Db, live, oneRow, query, queryOne } from '../../database/query.ts';
 import { actingProject, mustHaveRole, rolesFrom } from '../access/access.ts';
 import type { ProjectCaller, ProjectContext } from '../access/context.ts';
 import { bound, type Permit, permitOf, roleIn } from '../access/permission.ts';
@@ -15,14 +15,14 @@ import type { NamedProject } from './row.ts';
 /** Throws for references of a card to unknown rows or to another project, and locks group and tag against deletion. */
 export async function checkReferences({ db, caller }: ProjectContext, project: NamedProject, references: References) {
   const { group_id = null, tag_id = null, owner_id = null } = references;
-  const found = await query(
+  const found = await queryOne(
     db,
     sql<Referenced>`
       with ${groupAndTag(sql`${group_id}::int`, sql`${tag_id}::int`)}, ${ownerAsMember(sql`${owner_id}::int`, sql`${project.id}`)}
       select (select project_id from group_found) as group_project_id, (select project_id from tag_found) as tag_project_id,
         exists (select from owner_found) as is_owner_member`,
   );
-  mustReferToProject(caller, project, references, oneRow(found));
+  mustReferToProject(caller, project, references, found);
 }
 
 /** The references of many cards; `project_id` is that of an existing card. */
@@ -147,7 +147,7 @@ export async function clearCards(
   column: 'tag_id' | 'owner_id',
   which: RawBuilder<unknown>,
 ): Promise<{ ids: string | null; data: Pick<EventData, 'ids' | 'count'> }> {
-  const found = await query(
+  return queryOne(
     db,
     sql<{ ids: string | null; data: Pick<EventData, 'ids' | 'count'> }>`
       with cleared as (
@@ -157,5 +157,4 @@ export async function clearCards(
         else jsonb_build_object('ids', jsonb_agg(id order by id)) end as data
       from cleared`,
   );
-  return oneRow(found);
 }

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { BackgroundWork } from '../../database/background.ts';
 import { lockProject } from '../../database/projectLock.ts';
-import { anyOf, type Db, live, oneRow, query, transact } from '../../database/query.ts';
+import { anyOf, type Db, live, query, queryOne, transact } from '../../database/query.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { deletedBy } from './deletionRecord.ts';
 import { deleteRow, findRow } from './row.ts';
@@ -52,7 +52,7 @@ export async function countTaken(db: Db, deletion_id: number, count: number): Pr
 /** Returns how many cards the groups have. */
 async function deleteCards(db: Db, groups: number[]): Promise<number> {
   const cards = sql`from cards where group_id = any(${groups}::int[]) and ${live()}`;
-  const { count } = oneRow(await query(db, sql<{ count: number }>`select count(*)::int as count ${cards}`));
+  const { count } = await queryOne(db, sql<{ count: number }>`select count(*)::int as count ${cards}`);
   if (count > MOST_AT_ONCE) {
     await db.updateTable('groups').set({ is_clearing: true }).where('id', '=', anyOf(groups)).execute();
     lastLargeDeletion = performance.now();

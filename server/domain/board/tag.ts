@@ -4,6 +4,7 @@ import { Tag, type TagCreate, type TagDelete, type TagUpdate } from '../../../sh
 import { readPage } from '../../database/page.ts';
 import { lockProject } from '../../database/projectLock.ts';
 import { type Db, live, nextPosition, transact } from '../../database/query.ts';
+import { insertRow } from '../../database/rows.ts';
 import { VERSION, withVersion } from '../../database/version.ts';
 import { actingProject } from '../access/access.ts';
 import type { ProjectContext } from '../access/context.ts';
@@ -31,12 +32,7 @@ export async function createTag(context: ProjectContext, { name, position, ...se
   const event = { type: 'tag.created', position } as const;
   const lock = (db: Db) => lockProject(db, project_id);
   const siblings = { table: 'tags', isSibling: sql<boolean>`t.project_id = ${project_id}`, lock } as const;
-  const insert = (db: Db) =>
-    db
-      .insertInto('tags')
-      .values(row)
-      .returning([...TAG_COLUMNS, VERSION])
-      .executeTakeFirstOrThrow();
+  const insert = (db: Db) => insertRow(db, 'tags', row, [...TAG_COLUMNS, VERSION]);
   return withVersion('tag', await insertAt(context, event, siblings, insert));
 }
 

@@ -4,7 +4,7 @@ import { invalid } from '../../../shared/errors.ts';
 import { Event, type EventList, type EventType } from '../../../shared/event.ts';
 import { CARD_OF_EVENT } from '../../database/entities/cardOfEvent.ts';
 import { adoptDatabase, CURRENT, FEED_END } from '../../database/incarnation.ts';
-import { type Db, oneRow, query, withShortTimeout } from '../../database/query.ts';
+import { type Db, query, queryOne, withShortTimeout } from '../../database/query.ts';
 import type { Removal } from '../../database/removal.ts';
 import { selectionOf } from '../../database/selection.ts';
 import { daysBefore } from '../../database/timestamp.ts';
@@ -235,8 +235,7 @@ export function isAtLeast(place: FeedPlace, other: FeedPlace): boolean {
 
 /** The end of the feed: later events are behind it. */
 export async function latestPlace(db: Db): Promise<FeedPlace> {
-  const found = await query(db, sql<Current>`select *, newest::text as newest from (${horizonFor()}) as horizon`);
-  const current = oneRow(found);
+  const current = await queryOne(db, sql<Current>`select *, newest::text as newest from (${horizonFor()}) as horizon`);
   if (current.is_known) return endOf(current);
   await adoptDatabase(db);
   return latestPlace(db);
@@ -266,13 +265,13 @@ const isKnown = ({
 
 /** Throws a 422 if the place is not part of this database. */
 async function mustBeKnown(db: Db, place: FeedPlace, field = 'after'): Promise<void> {
-  const found = await query(
+  const found = await queryOne(
     db,
     sql<{
       is_known: boolean;
     }>`select ${isKnown(place)} as is_known from (select) as one left join (${CURRENT}) as c on true`,
   );
-  if (oneRow(found).is_known) return;
+  if (found.is_known) return;
   const text =
     'is of another state of the database, from before a restore or a fail-over: read the rows again, and start anew';
   throw invalid({ [field]: text }, 'cursor_too_old');
@@ -334,14 +333,14 @@ export async function readPlace(
   if (!parsed.success) throw invalid({ [field]: 'is invalid: send `cursor` of the previous page' }, 'cursor_invalid');
   const [transaction, id, seconds, incarnation] = parsed.data;
   const place = { transaction, id, seconds, incarnation };
-  const found = await query(
+  const found = await queryOne(
     db,
     sql<{ is_kept: boolean; is_known: boolean }>`
       select ${isKnown(place)} as is_known,
         to_timestamp(${seconds}) > ${daysBefore(sql`now()`, services.eventsKeptDays)} - ${GRACE} as is_kept
       from (select) as one left join (${CURRENT}) as c on true`,
   );
-  const { is_kept, is_known } = oneRow(found);
+  const { is_kept, is_known } = found;
   if (!is_known) {
     await adoptDatabase(db);
     await mustBeKnown(db, place, field);

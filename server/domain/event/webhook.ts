@@ -15,9 +15,9 @@ import {
 import { mustBeAtLevel } from '../../database/level.ts';
 import { readPage } from '../../database/page.ts';
 import { lockProject } from '../../database/projectLock.ts';
-import { type Db, oneRow, query, transact } from '../../database/query.ts';
+import { type Db, queryOne, transact } from '../../database/query.ts';
 import type { Removal } from '../../database/removal.ts';
-import { countRows, rowById } from '../../database/rows.ts';
+import { countRows, insertRow, rowById } from '../../database/rows.ts';
 import type { Tables } from '../../database/tables.ts';
 import { daysBefore, NOW } from '../../database/timestamp.ts';
 import { addressProblem } from '../../security/outgoing.ts';
@@ -63,24 +63,15 @@ export async function createWebhook(context: ProjectContext, { url, types, ...na
     await mustHaveRoom(db, project_id);
     const { transaction, id: event } = await latestPlace(db);
     // Its id is needed to encrypt its secret.
-    const { id } = oneRow(
-      await query(db, sql<{ id: number }>`select nextval(pg_get_serial_sequence('webhooks', 'id'))::int as id`),
-    );
+    const next = sql<{ id: number }>`select nextval(pg_get_serial_sequence('webhooks', 'id'))::int as id`;
+    const { id } = await queryOne(db, next);
     const secret = makeWebhookSecret();
-    const webhook = await db
-      .insertInto('webhooks')
-      .values({
-        id,
-        project_id,
-        url,
-        types: sorted(types),
-        secret: context.services.secretBox.seal(secret, id, 'webhook'),
-        after_transaction: transaction,
-        after_event: event,
-        ...makerOf(context),
-      })
-      .returning(COLUMNS)
-      .executeTakeFirstOrThrow();
+    const row = {
+      ...{ id, project_id, url, types: sorted(types), after_transaction: transaction, after_event: event },
+      secret: context.services.secretBox.seal(secret, id, 'webhook'),
+      ...makerOf(context),
+    };
+    const webhook = await insertRow(db, 'webhooks', row, COLUMNS);
     await writeWebhookEvent({ ...context, db }, 'webhook.created', webhook);
     return { webhook, secret };
   });

@@ -4,7 +4,7 @@ import { Mail, type MailChoice, type MailList } from '../../../shared/mail.ts';
 import { readPage } from '../../database/page.ts';
 import { transact } from '../../database/query.ts';
 import type { Removal } from '../../database/removal.ts';
-import { rowById } from '../../database/rows.ts';
+import { rowById, updateRow } from '../../database/rows.ts';
 import { daysBefore, NOW } from '../../database/timestamp.ts';
 import type { SignedInContext } from '../access/context.ts';
 import { writeEvents } from '../event/event.ts';
@@ -33,12 +33,7 @@ export async function retryMail(context: SignedInContext, { id }: MailChoice) {
     const { state, failures } = await rowById(db, 'mails', id, ['state', 'failures'], { lock: 'update', missing });
     const hasFailed = state === 'failed' || (state === 'waiting' && failures > 0);
     if (!hasFailed) throw badRequest('Only a mail that has failed can be tried again.', 'mail_not_failed');
-    const mail = await db
-      .updateTable('mails')
-      .set({ state: 'waiting', failures: 0, next_attempt_at: NOW })
-      .where('id', '=', id)
-      .returning(COLUMNS)
-      .executeTakeFirstOrThrow();
+    const mail = await updateRow(db, 'mails', id, { state: 'waiting', failures: 0, next_attempt_at: NOW }, COLUMNS);
     await writeEvents({ ...context, db }, [{ type: 'mail.retried', subject_id: id }]);
     return mail;
   });

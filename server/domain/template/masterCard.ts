@@ -9,16 +9,8 @@ import type {
 } from '../../../shared/master.ts';
 import type { PushPreview } from '../../../shared/templateRun.ts';
 import { lockProjects } from '../../database/projectLock.ts';
-import {
-  anyOf,
-  type Db,
-  live,
-  mapConstraintErrors,
-  nextPosition,
-  oneRow,
-  query,
-  rowsById,
-} from '../../database/query.ts';
+import { anyOf, type Db, live, mapConstraintErrors, nextPosition, queryOne, rowsById } from '../../database/query.ts';
+import { insertRow } from '../../database/rows.ts';
 import { VERSION, withVersion } from '../../database/version.ts';
 import type { SignedInContext } from '../access/context.ts';
 import { CARD_COLUMNS } from '../board/card.ts';
@@ -49,19 +41,12 @@ export async function createMasterCard(context: SignedInContext, { push_to_proje
     const position = nextPosition(
       sql`select max(position) from cards where group_id = ${input.group_id} and ${live()}`,
     );
-    const inserted = db
-      .insertInto('cards')
-      .values({
-        title: input.title,
-        ...changesIn('cards', { ...input, description }),
-        is_master: true,
-        created_by: context.caller.id,
-        position,
-        sort_order: position,
-      })
-      .returning([...CARD_COLUMNS, VERSION])
-      .executeTakeFirstOrThrow();
-    const card = await mapConstraintErrors(inserted, TAKEN);
+    const row = {
+      title: input.title,
+      ...changesIn('cards', { ...input, description }),
+      ...{ is_master: true, created_by: context.caller.id, position, sort_order: position },
+    };
+    const card = await mapConstraintErrors(insertRow(db, 'cards', row, [...CARD_COLUMNS, VERSION]), TAKEN);
     const { group_id } = input;
     await writeEvents({ ...context, db }, [
       { type: 'master_card.created', subject_id: card.id, data: { group_id, ...NEW_ROW } },
@@ -157,7 +142,7 @@ export async function deleteMasterCard(
     const record = recordDeletions(context, 'card', rows, deletion_id);
     const counted = sql<{ count: number }>`
       with removed as (${removed}), ${note}, ${record} select count(*)::int as count from removed`;
-    await countTaken(db, deletion_id, oneRow(await query(db, counted)).count);
+    await countTaken(db, deletion_id, (await queryOne(db, counted)).count);
   });
 }
 
@@ -192,7 +177,7 @@ async function restoreCopies(
     { type: 'template.applied', board_id, card_id: id },
     sql`select *, 1 as count from restored`,
   );
-  const restored = await query(
+  const restored = await queryOne(
     db,
     sql<{ count: number }>`
       with restored as (
@@ -206,7 +191,7 @@ async function restoreCopies(
       ), forgotten as (delete from deletions where id in (select undone_id from restored)), ${note}
       select count(*)::int as count from restored`,
   );
-  return oneRow(restored).count;
+  return restored.count;
 }
 
 async function cardTemplate(db: Db, id: number): Promise<Template> {

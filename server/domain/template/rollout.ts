@@ -5,7 +5,7 @@ import type { RolloutPlan, Stage } from '../../../shared/rollout.ts';
 import { allowNoNestedLoops, bulkTransaction } from '../../database/bulk.ts';
 import { anyOf, type Db, mapConstraintErrors, query, transact } from '../../database/query.ts';
 import type { Removal } from '../../database/removal.ts';
-import { countRows, rowById } from '../../database/rows.ts';
+import { countRows, insertRow, rowById } from '../../database/rows.ts';
 import type { Row, RowChanges } from '../../database/tables.ts';
 import { daysBefore, NOW } from '../../database/timestamp.ts';
 import type { SignedInContext } from '../access/context.ts';
@@ -32,11 +32,8 @@ export async function planRollout(context: SignedInContext, input: RolloutPlan) 
   const rollout = await transact(db, async (db) => {
     await mustHaveRoom(db, board_id);
     const row = { board_id, release_id, stages: JSON.stringify(stages), overwrite, max_failed, max_conflicts, note };
-    return db
-      .insertInto('rollouts')
-      .values({ ...row, state: 'planning', user_id: caller.id } as never)
-      .returning(['id', 'board_id', 'release_id', 'overwrite', 'user_id'])
-      .executeTakeFirstOrThrow();
+    const columns = ['id', 'board_id', 'release_id', 'overwrite', 'user_id'] as const;
+    return insertRow(db, 'rollouts', { ...row, state: 'planning', user_id: caller.id } as never, columns);
   });
 
   const rowCount = await countRows(db, 'release_rows', sql`release_id = ${release_id}`);

@@ -3,7 +3,7 @@ import { notFound } from '../../../shared/errors.ts';
 import { type RolloutList, type RolloutPreview, type RolloutReport, RolloutTarget } from '../../../shared/rollout.ts';
 import { allowNoNestedLoops, bulkTransaction } from '../../database/bulk.ts';
 import { readPage } from '../../database/page.ts';
-import { type Db, oneRow, query, withShortTimeout } from '../../database/query.ts';
+import { type Db, query, queryOne, withShortTimeout } from '../../database/query.ts';
 import type { SignedInContext } from '../access/context.ts';
 import { type Line, MOST_LINES, previewRollout, shown } from './rolloutStatement.ts';
 
@@ -109,7 +109,7 @@ type OpenRollouts = Record<'running' | 'waiting' | 'paused' | 'rolling_back' | '
 /** For the metrics: open rollouts by state, how many of their projects failed, and for how long a step was due. */
 export async function measureRollouts(db: Db): Promise<OpenRollouts> {
   const count = (condition: RawBuilder<unknown>) => sql`count(*) filter (where ${condition})::int`;
-  const measured = await query(
+  return queryOne(
     db,
     withShortTimeout(sql<OpenRollouts>`
       select ${count(sql`state = 'running' and not is_soaking`)} as running, ${count(sql`state = 'running' and is_soaking`)} as waiting,
@@ -119,5 +119,4 @@ export async function measureRollouts(db: Db): Promise<OpenRollouts> {
           filter (where state <> 'paused' and next_at <= now())), 0)::float8 as "idleSeconds"
       from rollouts o where state in ('running', 'paused', 'rolling_back')`),
   );
-  return oneRow(measured);
 }

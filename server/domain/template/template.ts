@@ -6,7 +6,7 @@ import type { ProjectOutcome } from '../../../shared/templateRun.ts';
 import { workOff } from '../../database/background.ts';
 import { allowOnlyMergeJoins, bulkTransaction } from '../../database/bulk.ts';
 import { readCursor, toPage } from '../../database/page.ts';
-import { anyOf, type Db, live, oneRow, query } from '../../database/query.ts';
+import { anyOf, type Db, live, query, queryOne } from '../../database/query.ts';
 import type { SignedInContext } from '../access/context.ts';
 import { CLEARING, clearGroups } from '../board/deletion.ts';
 import { type Published, publish } from './release.ts';
@@ -140,7 +140,7 @@ export async function fillProject(db: Db, projectId: number, boards: LockedBoard
     else sources.push(rolled_out_id === null ? { boards: [id] } : { releases: [rolled_out_id] });
   }
   let count = 0;
-  for (const source of sources) count += oneRow(await query(db, fillStatement(source, projectId))).count;
+  for (const source of sources) count += (await queryOne(db, fillStatement(source, projectId))).count;
   return count;
 }
 

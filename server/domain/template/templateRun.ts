@@ -7,7 +7,7 @@ import {
   type TemplateRunReport,
 } from '../../../shared/templateRun.ts';
 import { readPage } from '../../database/page.ts';
-import { type Db, oneRow, query } from '../../database/query.ts';
+import { type Db, queryOne } from '../../database/query.ts';
 import type { Removal } from '../../database/removal.ts';
 import { daysBefore, NOW } from '../../database/timestamp.ts';
 import type { SignedInContext } from '../access/context.ts';
@@ -90,8 +90,8 @@ export async function beginRun(
       jsonb_build_object('run_id', id, 'kind', kind) as data, null::int as by_user_id
     from begun`;
   const note = eventPartsOf(context, started, 'template.started');
-  const run = await query(context.db, sql<{ id: number }>`with begun as (${begun}), ${note} select id from begun`);
-  return oneRow(run).id;
+  const run = await queryOne(context.db, sql<{ id: number }>`with begun as (${begun}), ${note} select id from begun`);
+  return run.id;
 }
 
 /** Projects that are done count from the end of the step's transaction on. */
@@ -135,7 +135,7 @@ export const runRemoval = (days: number): Removal => ({
 
 /** Finishes a run and adds up the outcomes of its projects, in one statement. */
 export async function finishRun(db: Db, run: number): Promise<Applied> {
-  const finished = await query(
+  return queryOne(
     db,
     sql<Applied>`
       update template_runs r set finished_at = now(), interrupted_at = null, projects_with_access = o.with_access, projects_skipped = o.skipped,
@@ -152,5 +152,4 @@ export async function finishRun(db: Db, run: number): Promise<Applied> {
       where r.id = ${run}
       returning r.projects_with_access, r.projects_skipped, r.projects_changed`,
   );
-  return oneRow(finished);
 }

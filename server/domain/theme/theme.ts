@@ -11,7 +11,7 @@ import {
 } from '../../../shared/theme.ts';
 import { readPage } from '../../database/page.ts';
 import { type Db, mapConstraintErrors, transact } from '../../database/query.ts';
-import { rowById } from '../../database/rows.ts';
+import { insertRow, rowById, updateRow } from '../../database/rows.ts';
 import type { Row, RowChanges } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import type { ProjectContext, SignedInContext } from '../access/context.ts';
@@ -26,12 +26,7 @@ export async function createTheme(context: SignedInContext, { platform_id, name 
   const { caller } = context;
   mustOwnPlatform(caller, platform_id, !caller.isProjectChosen || caller.project?.platform_id === platform_id);
   return transact(context.db, async (db) => {
-    const inserted = db
-      .insertInto('themes')
-      .values({ platform_id, name })
-      .returning(THEME_COLUMNS)
-      .executeTakeFirstOrThrow();
-    const theme = await mapConstraintErrors(inserted, {
+    const theme = await mapConstraintErrors(insertRow(db, 'themes', { platform_id, name }, THEME_COLUMNS), {
       themes_platform_id_foreign: () => invalid({ platform_id: 'does not exist' }, 'unknown_reference'),
     });
     await writeEvents({ ...context, db }, [{ type: 'theme.created', platform_id, subject_id: theme.id }]);
@@ -176,12 +171,7 @@ async function changeVersion(
 
     const changes = await decide(version, db);
     if (Object.keys(changes).length === 0) return { version };
-    const changed = await db
-      .updateTable('theme_versions')
-      .set({ ...changes, updated_at: NOW })
-      .where('id', '=', id)
-      .returning(VERSION_COLUMNS)
-      .executeTakeFirstOrThrow();
+    const changed = await updateRow(db, 'theme_versions', id, { ...changes, updated_at: NOW }, VERSION_COLUMNS);
     const isOther = differingFields(version, changed).length > 0;
     if (isOther) await writeEvents({ ...context, db }, [versionEvent(type, changed, { platform_id })]);
     return { version: changed };
