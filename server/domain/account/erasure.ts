@@ -4,14 +4,15 @@ import { badRequest } from '../../../shared/errors.ts';
 import type { BackgroundWork } from '../../database/background.ts';
 import { lockProjects } from '../../database/projectLock.ts';
 import { type Db, query, transact } from '../../database/query.ts';
+import { insertRow } from '../../database/rows.ts';
 import type { Row } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import type { AccountContext, ProvisioningContext } from '../access/context.ts';
-import { isManager } from '../access/permission.ts';
 import { type WriteContext, writeEvents } from '../event/event.ts';
 import { madeBy, pauseWithoutRight } from '../event/webhookRight.ts';
 import { callForAccountWork } from './accountCall.ts';
 import { revokeKeys } from './key.ts';
+import { projectsOwnedAlone } from './leaving.ts';
 import { deleteMember } from './member.ts';
 import { findMentions } from './mention.ts';
 import { clearInSlices, type Person, removeAbout } from './personalRows.ts';
@@ -69,17 +70,9 @@ const inTexts = ({ email, addresses, ...others }: Found) => ({
 /** Throws a 400 for the last superadmin who can sign in with a password, and for the last owner of a project. */
 async function mustBeErasable(db: Db, { id, superadmin }: Found): Promise<void> {
   if (superadmin) await mustLeaveASuperadmin(db, id);
-  const owned = await query(
-    db,
-    sql<{ id: number; name: string }>`
-      select p.id, p.name from members m join projects p on p.id = m.project_id
-      where m.user_id = ${id} and ${isManager('m')} and not exists (
-        select from members o join users u on u.id = o.user_id and u.is_active
-        where o.project_id = m.project_id and o.user_id <> ${id} and ${isManager('o')})
-      order by p.id limit 11`,
-  );
+  const owned = await projectsOwnedAlone(db, id, sql`true`);
   if (owned.length === 0) return;
-  const names = owned.slice(0, 10).map(({ id, name }) => `${name} (${id})`);
+  const names = owned.slice(0, 10).map(({ project_id, name }) => `${name} (${project_id})`);
   throw badRequest(
     `This is the last owner of ${names.join(', ')}${owned.length > 10 ? ' and others' : ''}. Make somebody else an owner first.`,
     'last_owner',
@@ -119,11 +112,8 @@ async function eraseRows(context: WriteContext, person: Found, isRepeated: boole
   await writeEvents(context, [{ type: 'user.erased', subject_id: id }]);
   // Last: it blanks the entries of the audit trail that were written just now, too.
   const removed = await removeAbout(db, person);
-  const { erased_at } = await db
-    .insertInto('erasures')
-    .values({ user_id: id, user_created_at: person.created_at, erased_by: context.caller?.id ?? null })
-    .returning('erased_at')
-    .executeTakeFirstOrThrow();
+  const erasure = { user_id: id, user_created_at: person.created_at, erased_by: context.caller?.id ?? null };
+  const { erased_at } = await insertRow(db, 'erasures', erasure, ['erased_at']);
   return { erased_at, removed, paused_webhooks: paused.map((webhook) => webhook.id) };
 }
 

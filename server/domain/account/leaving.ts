@@ -1,5 +1,5 @@
-import { sql } from 'kysely';
-import { query } from '../../database/query.ts';
+import { type RawBuilder, sql } from 'kysely';
+import { type Db, query } from '../../database/query.ts';
 import type { ProvisioningContext } from '../access/context.ts';
 import { countValidKeys } from '../access/keyEnd.ts';
 import { isManager } from '../access/permission.ts';
@@ -9,7 +9,11 @@ import { madeBy, pauseWithoutRight, resumeWithRight } from '../event/webhookRigh
 export async function refuseHoldings(context: ProvisioningContext, userId: number) {
   const keys_refused = await countValidKeys(context, userId);
   const paused_webhooks = await pauseWithoutRight(context, madeBy(userId));
-  return { keys_refused, paused_webhooks, sole_owner_of: await projectsOwnedAlone(context, userId) };
+  return {
+    keys_refused,
+    paused_webhooks,
+    sole_owner_of: await projectsOwnedAlone(context.db, userId, sql`p.is_active`),
+  };
 }
 
 /** What a user who was just activated gets back: webhooks only if that deactivation paused them, and nobody changed them since. */
@@ -20,13 +24,13 @@ export async function giveBack(context: ProvisioningContext, userId: number, dea
   return { keys_accepted, resumed_webhooks };
 }
 
-/** Active projects where nobody else who is active may manage members. */
-const projectsOwnedAlone = ({ db }: ProvisioningContext, userId: number) =>
+/** Projects `p` where nobody else who is active may manage members. */
+export const projectsOwnedAlone = (db: Db, userId: number, which: RawBuilder<unknown>) =>
   query(
     db,
     sql<{ project_id: number; name: string }>`
-      select p.id as project_id, p.name from members m join projects p on p.id = m.project_id and p.is_active
-      where m.user_id = ${userId} and ${isManager('m')} and not exists (
+      select p.id as project_id, p.name from members m join projects p on p.id = m.project_id
+      where ${which} and m.user_id = ${userId} and ${isManager('m')} and not exists (
         select from members o join users u on u.id = o.user_id and u.is_active
         where o.project_id = p.id and o.user_id <> ${userId} and ${isManager('o')})
       order by p.id`,
