@@ -1,6 +1,7 @@
 import { type EntityMetadata, type MikroORM, ReferenceKind } from '@mikro-orm/core';
 import { type RawBuilder, sql } from 'kysely';
 import { LARGEST_INTEGER } from '../../shared/limits.ts';
+import { allOf } from './query.ts';
 import { TENANT_KEYS } from './tenantKeys.ts';
 
 /** What every row of a table must meet. */
@@ -55,20 +56,18 @@ function tenantRules(entities: EntityMetadata[]): Rule[] {
   const references = entities.flatMap(referencesOf);
   return Object.entries(TENANT_KEYS).map(([name, { table, columns, target, key, problem }]) => {
     const known = references.filter((reference) => reference.table === table && columns.includes(reference.column));
+    const isSame = key.map((column, at) => sql`p.${sql.ref(column)} = t.${sql.ref(columns[at]!)}`);
     const conditions = [
       ...columns.map((column) => sql`t.${sql.ref(column)} is not null`),
       ...known.map((reference) => sql`not (${isOrphan(reference)})`),
-      sql`not exists (select from ${sql.table(target)} p where ${sql.join(
-        key.map((column, at) => sql`p.${sql.ref(column)} = t.${sql.ref(columns[at]!)}`),
-        sql` and `,
-      )})`,
+      sql`not exists (select from ${sql.table(target)} p where ${allOf(isSame)})`,
     ];
     return {
       table,
       columns,
       problem: `${table}.${columns.join(', ')}: ${problem} (${name})`,
       whatToDo: 'Correct these columns, so that both rows belong to the same tenant.',
-      isWrong: sql<boolean>`${sql.join(conditions, sql` and `)}`,
+      isWrong: sql<boolean>`${allOf(conditions)}`,
     };
   });
 }

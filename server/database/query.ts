@@ -92,14 +92,20 @@ export const rowsById = <Table extends TableName>(table: Table, ids: readonly nu
     select found.* from unnest(${ids}::int[]) as wanted (id)
     cross join lateral (select * from ${sql.table(table)} t where t.id = wanted.id offset 0) as found)`;
 
+/** All of these conditions; those that are false are left out. */
+export const allOf = (conditions: readonly (RawBuilder<unknown> | false)[]) =>
+  sql.join(
+    conditions.filter((condition) => condition !== false),
+    sql` and `,
+  );
+
+export const someOf = (conditions: readonly RawBuilder<unknown>[]) => sql.join(conditions, sql` or `);
+
 /** Whether one of the columns contains the text, in any case; true without a text. Percent signs and underscores are plain characters. */
 export const containsText = (text: string | null | undefined, ...columns: string[]): RawBuilder<boolean> =>
   text == null
     ? sql`true`
-    : sql`(${sql.join(
-        columns.map((column) => sql`position(lower(${text}) in lower(${sql.ref(column)})) > 0`),
-        sql` or `,
-      )})`;
+    : sql`(${someOf(columns.map((column) => sql`position(lower(${text}) in lower(${sql.ref(column)})) > 0`))})`;
 
 /** Rows that are not deleted; the alias is the name of the table in the statement. */
 export const live = (alias?: string) => sql.raw<boolean>(alias ? `${alias}.${LIVE}` : LIVE);

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { BackgroundWork, Step, StepLimit } from './background.ts';
-import { type Db, plannedEachTime, query, queryOne, transact } from './query.ts';
+import { type Db, plannedEachTime, query, queryOne, someOf, transact } from './query.ts';
 import type { TableName } from './tables.ts';
 import { NOW } from './timestamp.ts';
 
@@ -107,10 +107,7 @@ export async function countDue(
       : []),
   ]);
   if (conditions.length === 0) return 0;
-  const isDue = sql.join(
-    conditions.map((condition) => sql`(${condition})`),
-    sql` or `,
-  );
+  const isDue = someOf(conditions.map((condition) => sql`(${condition})`));
   const statement = sql<{ count: number }>`select count(*)::int as count from ${sql.table(table)} t where ${isDue}`;
   return (await queryOne(db, plannedEachTime(statement))).count;
 }

@@ -3,7 +3,7 @@ import { hashPassword } from '../../security/passwords.ts';
 import { hashRecoveryCode } from '../../security/secondFactor.ts';
 import type { Database } from '../connect.ts';
 import { entities } from '../entities.ts';
-import { type Db, insertRows, oneRow, query } from '../query.ts';
+import { type Db, insertRows, query, queryOne, someOf } from '../query.ts';
 import type { NewRow, Row, RowChanges, TableName } from '../tables.ts';
 import { DEMO_USER, type DemoName, emailOf } from './demoUsers.ts';
 
@@ -30,8 +30,7 @@ const TABLES = entities.map(({ meta }) => sql.table(meta.tableName));
 
 async function hasRows(db: Db): Promise<boolean> {
   const found = TABLES.map((table) => sql`exists (select from ${table})`);
-  const rows = await query(db, sql<{ hasRows: boolean }>`select ${sql.join(found, sql` or `)} as "hasRows"`);
-  return oneRow(rows).hasRows;
+  return (await queryOne(db, sql<{ hasRows: boolean }>`select ${someOf(found)} as "hasRows"`)).hasRows;
 }
 
 /** Platforms, projects and people, without boards. */

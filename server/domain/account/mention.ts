@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Erased } from '../../../shared/erasure.ts';
-import { containsText, type Db, query, transact } from '../../database/query.ts';
+import { containsText, type Db, query, someOf, transact } from '../../database/query.ts';
 import { useIndexes } from '../../database/removal.ts';
 import { PERSONAL_DATA, type PersonalTable } from './personalData.ts';
 import { inSlices, type Person } from './personalRows.ts';
@@ -47,13 +47,8 @@ async function search(
   { wanted, projects, isLate }: Wanted,
   found: Mention[],
 ): Promise<boolean> {
-  const names = text.map((column) =>
-    sql.join(
-      wanted.map((value) => containsText(value, `t.${column}`)),
-      sql` or `,
-    ),
-  );
-  const isNamed = sql.join(names, sql` or `);
+  const names = text.map((column) => someOf(wanted.map((value) => containsText(value, `t.${column}`))));
+  const isNamed = someOf(names);
   const columns = sql`array_remove(array[${sql.join(
     text.map((column, at) => sql`case when ${names[at]} then ${sql.lit(column)} end`),
   )}]::text[], null)`;

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import { type Db, plannedEachTime, queryOne, transact } from '../../database/query.ts';
+import { allOf, type Db, plannedEachTime, queryOne, someOf, transact } from '../../database/query.ts';
 import { useIndexes } from '../../database/removal.ts';
 import { PERSONAL_DATA, type PersonalTable } from './personalData.ts';
 
@@ -18,7 +18,7 @@ export function isAbout(
     ...by.map((column) => sql`${sql.ref(`${alias}.${column}`)} = ${person.id}::int`),
     ...address.map((column) => sql`lower(${sql.ref(`${alias}.${column}`)}) = any(${person.addresses}::text[])`),
   ];
-  return conditions.length > 0 ? sql`(${sql.join(conditions, sql` or `)})` : undefined;
+  return conditions.length > 0 ? sql`(${someOf(conditions)})` : undefined;
 }
 
 /** The key of the last row of a slice, as JSON. */
@@ -73,10 +73,7 @@ export async function clearInSlices(
   which: RawBuilder<unknown>,
   isLate: () => boolean = () => false,
 ): Promise<boolean> {
-  const isSame = sql.join(
-    keysOf(table).map((key) => sql`${sql.ref(`u.${key}`)} = ${sql.ref(`t.${key}`)}`),
-    sql` and `,
-  );
+  const isSame = allOf(keysOf(table).map((key) => sql`${sql.ref(`u.${key}`)} = ${sql.ref(`t.${key}`)}`));
   return inSlices(
     db,
     table,

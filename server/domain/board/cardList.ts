@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { type CardList, ListedCard } from '../../../shared/card.ts';
 import { readCursor, toCursor, toPage } from '../../database/page.ts';
-import { anyOf, inOneSnapshot, live, plannedEachTime, query } from '../../database/query.ts';
+import { allOf, anyOf, inOneSnapshot, live, plannedEachTime, query } from '../../database/query.ts';
 import { selectionOf } from '../../database/selection.ts';
 import type { Row } from '../../database/tables.ts';
 import { actingProject } from '../access/access.ts';
@@ -158,12 +158,6 @@ async function orContinue(
 
 /** Where a page ends, in the order of cards. */
 type CardKey = Pick<CardRow, 'sort_order' | 'id'>;
-
-const allOf = (conditions: (RawBuilder<unknown> | false)[]) =>
-  sql.join(
-    conditions.filter((condition) => condition !== false),
-    sql` and `,
-  );
 
 /**
  * Cards of the project of the board, group or tag that a filter names, unless X-Project-Id selects one; without such a filter, of

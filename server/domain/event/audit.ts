@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
 import { AuditEntry, type AuditList } from '../../../shared/audit.ts';
 import { readCursor, toCursor } from '../../database/page.ts';
-import { query } from '../../database/query.ts';
+import { allOf, query } from '../../database/query.ts';
 import type { Removal } from '../../database/removal.ts';
 import { daysBefore } from '../../database/timestamp.ts';
 import type { ProjectContext } from '../access/context.ts';
@@ -73,7 +73,7 @@ function statement({ project, user_id, types, since, before, limit, hidesOthers 
     ), seen as (
       select id, ${columns(hidesOthers ? HIDDEN : {})} from read
     ), page as (
-      select * from seen where ${sql.join(wanted, sql` and `)} order by id desc limit ${limit + 1}
+      select * from seen where ${allOf(wanted)} order by id desc limit ${limit + 1}
     )
     select state.*, page.id::text as id, ${columns()}
     from (select count(*)::int as read_count, min(id)::text as last_id, min(created_at) as last_at from read) as state

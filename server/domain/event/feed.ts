@@ -4,7 +4,7 @@ import { invalid } from '../../../shared/errors.ts';
 import { Event, type EventList, type EventType } from '../../../shared/event.ts';
 import { CARD_OF_EVENT } from '../../database/entities/cardOfEvent.ts';
 import { adoptDatabase, CURRENT, FEED_END } from '../../database/incarnation.ts';
-import { type Db, query, queryOne, withShortTimeout } from '../../database/query.ts';
+import { allOf, type Db, query, queryOne, withShortTimeout } from '../../database/query.ts';
 import type { Removal } from '../../database/removal.ts';
 import { selectionOf } from '../../database/selection.ts';
 import { daysBefore } from '../../database/timestamp.ts';
@@ -152,14 +152,11 @@ function eventsStatement({ place, types, card_id, limit, reader }: Read, readabl
           cross join lateral (${next(sql`e.project_id = any(array[p.id]) ${isOfCard}`, PROJECT_ORDER)}) as e
           order by ${FEED_ORDER} limit ${sql.lit(most)}`
     : next(sql`true`, FEED_ORDER);
-  const isWanted = sql.join(
-    [
-      types ? sql`type = any(${types}::text[])` : sql`true`,
-      isByProject(readable) || readable === 'all' ? sql`true` : sql`project_id = any(${readable}::int[])`,
-      isShownRow(reader),
-    ],
-    sql` and `,
-  );
+  const isWanted = allOf([
+    types ? sql`type = any(${types}::text[])` : sql`true`,
+    isByProject(readable) || readable === 'all' ? sql`true` : sql`project_id = any(${readable}::int[])`,
+    isShownRow(reader),
+  ]);
   return sql<Partial<EventRow> & Horizon & { transaction: string }>`
     with horizon as materialized (${horizonFor(place)}
     ), read as materialized (${source}

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { allOf } from '../../database/query.ts';
 import type { Removal } from '../../database/removal.ts';
 import { singularOf } from '../../database/selection.ts';
 import { daysBefore } from '../../database/timestamp.ts';
@@ -45,7 +46,7 @@ export const deletedRowRemovals = (days: number): Removal[] => [
     table: 'deletions',
     due: (now) => sql`t.deleted_at < ${daysBefore(now, days)}`,
     by: 'deleted_at',
-    isFree: sql.join(RESTORABLE.map(isRemoved), sql` and `),
+    isFree: allOf(RESTORABLE.map(isRemoved)),
   },
 ];
 
@@ -83,9 +84,8 @@ function copiedRows(
 }
 
 const nothingRefersTo = (references: Reference[]) =>
-  sql.join(
+  allOf(
     references.map(
       ({ table, column }) => sql`not exists (select from ${sql.table(table)} r where r.${sql.ref(column)} = t.id)`,
     ),
-    sql` and `,
   );

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { z } from 'zod';
 import type { Drift, DriftList } from '../../../shared/projectTemplate.ts';
 import { readCursor, toPage } from '../../database/page.ts';
-import { live, plannedEachTime, query } from '../../database/query.ts';
+import { allOf, live, plannedEachTime, query } from '../../database/query.ts';
 import type { SignedInContext } from '../access/context.ts';
 import { findMaster } from './masterRow.ts';
 import { baseOf, isUntouched } from './templateFields.ts';
@@ -33,7 +33,7 @@ export async function listDrift({ db }: SignedInContext, input: DriftList) {
           coalesce(r.id, last.id) as release_id
         from boards b join projects p on p.id = b.project_id left join last on true
         left join project_templates t on t.project_id = p.id and t.board_id = ${board_id} left join releases r on r.id = t.release_id
-        where b.master_board_id = ${board_id} and ${sql.join(conditions, sql` and `)}
+        where b.master_board_id = ${board_id} and ${allOf(conditions)}
         order by p.id limit ${limit + 1}
       ), released as materialized (
         select p.project_id, r.* from project p join release_rows l on l.release_id = p.release_id join template_rows r on r.id = l.row_id
