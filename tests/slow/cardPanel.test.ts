@@ -62,6 +62,21 @@ describe.skipIf(!hasBrowser)('a card in its panel', () => {
     expect(problems).toEqual([]);
   });
 
+  it('a field that is saved while another one is waits for its answer', async () => {
+    const { page, stored, problems } = await givenCard();
+    const update = await holdBackCall(page, 'cards.update');
+    await field(page, 'Description').fill('Thirty metres.');
+    await field(page, 'Title').fill('Rope ladder');
+    await update.first;
+
+    await field(page, 'Title').press('Enter');
+    update.release();
+
+    await expect.poll(stored).toMatchObject({ title: 'Rope ladder', description: 'Thirty metres.' });
+    await cardOf(page, 'Rope ladder').waitFor();
+    expect(problems).toEqual([]);
+  });
+
   it('a due date can have a time, and goes again', async () => {
     const { page, stored } = await givenCard();
     await field(page, 'Due').fill('2031-03-10');

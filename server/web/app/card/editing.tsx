@@ -2,6 +2,7 @@ import { type Signal, useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
 import type { DeckhandError } from '../../../../client/client.ts';
+import { makeTurns } from '../../../../client/events/turns.ts';
 import { patchCard } from '../board/boardState.ts';
 import { Button, TextButton } from '../parts/button.tsx';
 import { useLoaded } from '../parts/loaded.tsx';
@@ -72,6 +73,8 @@ export type EditedField = ReturnType<typeof useField>;
 type Typed = { base: string; text: string };
 
 const MOST_TRIES = 4;
+/** Each save needs the version that the one before made: two at once would cost the second one another try. */
+const inTurn = makeTurns();
 
 /**
  * A field that is saved by itself. What is typed stays until it is saved, or taken back. If somebody else changes the same field
@@ -110,7 +113,7 @@ export function useField({ state, reload }: ShownCard, name: keyof typeof FIELDS
     if (failure.peek()) return;
     isSaving.value = true;
     try {
-      const isSaved = await send({ ...sent, text });
+      const isSaved = await inTurn(String(card.id), () => send({ ...sent, text }));
       const later = draft.peek();
       // What was typed after it was sent is still to be saved.
       if (isSaved && later) keepDraft(later.text === sent.text ? undefined : { ...later, base: saved() });
