@@ -128,7 +128,7 @@ async function createMarks(client: PostgresClient): Promise<void> {
   await client.query(`create index if not exists ${MARKS}_age on ${MARKS} (store, marked_at) where ${AGES}`);
 }
 
-/** As in the condition of the index. */
+/** Marks that are removed when they are old. The index has the same condition. */
 const AGES = "mark <> 'cursor'";
 
 /** More are removed at once than are added in between. Several processes don't wait for each other. */

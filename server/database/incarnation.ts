@@ -202,7 +202,8 @@ async function restore(db: Db, server: string, { keepsWebhooks = false } = {}): 
 
 /**
  * Microseconds since 1970 are behind the ids of any earlier incarnation, also of what was written after the backup. Soon after a
- * restore or a fail-over, ids are ahead of them: the part of the time keeps two restores of the same backup apart.
+ * restore or a fail-over, ids are ahead of the time. The microseconds are then added, so that a backup that is restored twice does
+ * not give out the same ids twice.
  */
 const jumpAhead = (db: Db, table: string) =>
   query(
