@@ -1,6 +1,6 @@
 -- The longest statements, as they reach the embedded database, each with the operations that run it. Their plans are held by
--- tests/plans.test.ts and tests/staleStatistics.test.ts. A test compares this listing with what runs. After a change:
--- npx vitest run --project embedded tests/statementListing.test.ts --update
+-- tests/operation/plans.test.ts and tests/operation/staleStatistics.test.ts. A test compares this listing with what runs. After a change:
+-- npx vitest run --project embedded tests/operation/statementListing.test.ts --update
 
 -- cards.create
 with 

@@ -54,7 +54,7 @@ export const blocksOf = (page: string) => blocksIn(textOf(page));
 /** Such a page changes its copy of the project. */
 export const hasChanges = (page: string) => blocksOf(page).some(({ language }) => language === 'diff');
 const commandsOf = (page: string) => stepsOf(blocksOf(page), isRunHere);
-/** Containers can't run inside a test; tests/slow/docker.test.ts runs what is in them as processes. */
+/** Containers can't run inside a test; tests/boot/docker.slow.test.ts runs what is in them as processes. */
 const isRunHere = (command: string) => !(command in RUN_ELSEWHERE) && !command.startsWith('docker ');
 
 const runPages = pages.filter((page) => commandsOf(page).length > 0);

@@ -11,7 +11,7 @@ import { givenToken, givenWorld, PASSWORD, testDb, type World } from './world.ts
 
 /** Calls of every mutation, each of which changes something. */
 
-/** They need an identity provider: see tests/sso.test.ts. */
+/** They need an identity provider: see tests/access/sso.test.ts. */
 const ELSEWHERE = ['auth.startSso', 'auth.finishSso'];
 
 export const mutations = procedures.filter(({ type, name }) => type === 'mutation' && !ELSEWHERE.includes(name));

@@ -21,21 +21,27 @@ const prefix = inject('databaseUrlPrefix') as string | undefined;
 export const databaseUrl = prefix && `${prefix}${randomBytes(4).toString('hex')}`;
 
 export const TEST_SECRET = 'a secret for tests that nobody else uses';
+const METRICS_TOKEN = 'a-token-for-the-metrics-of-tests';
+
+/** The metrics of a test service, as Prometheus reads them. */
+export const scrape = async (url: string): Promise<string> =>
+  (await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${METRICS_TOKEN}` } })).text();
+
 export const tokens = makeTokens([TEST_SECRET], 12 * 60 * 60);
 
-const settingsWith = (more: Record<string, string>): Settings =>
+const settingsWith = (more: Record<string, string | undefined>): Settings =>
   readSettings({
     ...(databaseUrl ? { DATABASE_URL: databaseUrl, TEST_CHECKOUT: 'on' } : { DATA_DIR: IN_MEMORY }),
     JWT_SECRET: TEST_SECRET,
+    METRICS_TOKEN,
     RATE_LIMIT_PER_MINUTE: '1000000',
     LOG_LEVEL: 'silent',
     ...more,
   });
 
-let opened: Promise<Database> | undefined;
-
-/** One database for all suites of a worker. */
-export const testDatabase = () => (opened ??= openDatabase());
+/** One database for all suites of a worker, opened by the first one that needs it; `checkWritten.ts` looks at it, too. */
+const opened = globalThis as typeof globalThis & { testDatabase?: Promise<Database> };
+export const testDatabase = () => (opened.testDatabase ??= openDatabase());
 
 async function openDatabase(url = databaseUrl) {
   if (url) await createDatabase(url);
@@ -48,15 +54,15 @@ async function openDatabase(url = databaseUrl) {
 
 /** A database of its own, and a service on it, for the suite that calls this: other suites leave thousands of rows. */
 export function withOwnDatabase(): void {
-  let before: typeof opened;
+  let before: typeof opened.testDatabase;
   beforeAll(async () => {
-    before = opened;
-    opened = openDatabase(databaseUrl && `${databaseUrl}${randomBytes(4).toString('hex')}`);
-    await opened;
+    before = opened.testDatabase;
+    opened.testDatabase = openDatabase(databaseUrl && `${databaseUrl}${randomBytes(4).toString('hex')}`);
+    await opened.testDatabase;
   });
   afterAll(async () => {
     const own = await testDatabase();
-    opened = before;
+    opened.testDatabase = before;
     await checkWritten(own.db).finally(own.close);
   });
   // Below that: what is set up last is ended first.
@@ -70,7 +76,7 @@ export type TestService = { url: string; app: FastifyInstance; logged: Record<st
 
 /** A new service on the database of this worker, for tests that need other settings or services. */
 export async function givenService(
-  more: Record<string, string> = {},
+  more: Record<string, string | undefined> = {},
   others: Partial<Services> = {},
 ): Promise<TestService> {
   const settings = settingsWith(more);

@@ -1,0 +1,59 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { sql } from 'kysely';
+import { pino } from 'pino';
+import { afterEach, expect, it, vi } from 'vitest';
+import { openServices } from '../../server/api/services.ts';
+import { startWork } from '../../server/boot/work.ts';
+import { query } from '../../server/database/query.ts';
+import { readSettings } from '../../server/runtime/env.ts';
+import { countStatements, databaseUrl, TEST_SECRET, testDatabase } from '../harness/service.ts';
+import { givenProject, givenWebhook } from '../harness/world.ts';
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+/** Until the statements that are under way have ended, and no others follow. */
+async function quiet(): Promise<void> {
+  const { connections } = await testDatabase();
+  for (let turns = 0; turns < 100; turns++) {
+    await turn();
+    const { used, pending, lane } = connections()!;
+    if (used + pending + (lane?.used ?? 0) + (lane?.pending ?? 0) > 0) turns = 0;
+  }
+}
+
+it.skipIf(!databaseUrl)('an idle process sends one statement in five seconds, and three more in fifteen', async () => {
+  const database = await testDatabase();
+  // Other suites leave webhooks with events to get.
+  await query(database.db, sql`delete from webhooks`);
+  await query(database.db, sql`delete from mails`);
+  await givenWebhook(await givenProject());
+  const log = pino({ level: 'silent' });
+  const settings = readSettings({
+    ...{ DATABASE_URL: databaseUrl!, JWT_SECRET: TEST_SECRET },
+    ...{ SMTP_URL: 'smtp://127.0.0.1:9', MAIL_FROM: 'deckhand@example.com' },
+  });
+  const services = await openServices(settings, database, TEST_SECRET, log);
+  // Long after the last large deletion of another suite, which is still looked after for a while.
+  const now = performance.now.bind(performance);
+  vi.spyOn(performance, 'now').mockImplementation(() => now() + 3_600_000);
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
+  const stop = startWork(settings, services, log, { url: 'http://localhost', announce: () => undefined });
+  await vi.advanceTimersByTimeAsync(0);
+  await quiet();
+
+  const count = await countStatements(async () => {
+    for (let second = 0; second < 60; second++) {
+      await vi.advanceTimersByTimeAsync(1000);
+      await quiet();
+    }
+  });
+
+  // 12 for webhooks, 4 for rollouts, 4 for mails, 4 for accounts.
+  expect(count).toBe(24);
+  vi.useRealTimers();
+  await stop();
+  await services.close();
+});

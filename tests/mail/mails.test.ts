@@ -1,0 +1,546 @@
+import { sql } from 'kysely';
+import { pino } from 'pino';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { remindersOf, resumeWebhooks } from '../../server/database/level.ts';
+import { query, transact } from '../../server/database/query.ts';
+import { removeSome } from '../../server/database/removal.ts';
+import { findLink } from '../../server/domain/mail/link.ts';
+import { type QueuedMail, queueMails } from '../../server/domain/mail/mail.ts';
+import { mailRemoval } from '../../server/domain/mail/mailList.ts';
+import {
+  claimMail,
+  LONGEST_ATTEMPT_MILLISECONDS,
+  mailCounts,
+  measureMails,
+  recordFailure,
+  recordSent,
+} from '../../server/domain/mail/mailQueue.ts';
+import { showOn, startMails } from '../../server/domain/mail/mailWork.ts';
+import { linkOf, writeMail } from '../../server/domain/mail/text.ts';
+import { makeSmtp, SMTP_LIMITS } from '../../server/security/smtp.ts';
+import type { MailKind } from '../../shared/mail.ts';
+import { makeCaller } from '../harness/caller.ts';
+import { codeAt, givenProtectedUser, holdTimeStep, SECRET } from '../harness/codes.ts';
+import { emptyDatabase } from '../harness/contents.ts';
+import { BASE, type Behaviour, givenMailServer, MAIL_FROM, type MailServer } from '../harness/mailServer.ts';
+import { givenService, type TestService } from '../harness/service.ts';
+import { givenInvitation, givenToken, givenUser, givenWorld, PASSWORD, testDb } from '../harness/world.ts';
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+let server: MailServer;
+let service: TestService;
+beforeAll(async () => {
+  await emptyDatabase();
+  server = await givenMailServer();
+  service = await givenService(server.settings);
+});
+afterAll(async () => {
+  await service.app.close();
+  await server.close();
+});
+beforeEach(async () => {
+  server.behave('take');
+  server.received.length = 0;
+  await change(sql`delete from mails`);
+});
+
+const change = async (statement: ReturnType<typeof sql<any>>) => query(await testDb(), statement);
+const mails = () => change(sql`select * from mails order by id`);
+const links = () => change(sql`select mail_id, extract(epoch from expires_at - now())::int as seconds from mail_links`);
+const queue = async (...queued: QueuedMail[]) =>
+  queueMails({ db: await testDb(), services: { sendsMail: true } }, queued);
+const world = () => givenWorld(service);
+
+/** An invitation by the owner of a project, queued as a mail. */
+async function givenInvited(email: string, { project: name = 'Garden', inviter = 'Ann' } = {}) {
+  const given = await world();
+  await change(sql`update projects set name = ${name} where id = ${given.project.id}`);
+  await change(sql`update users set name = ${inviter} where id = ${given.users.owner.id}`);
+  const invitation_id = await givenInvitation(given.project, { email }, { invited_by: given.users.owner.id });
+  await queue({ kind: 'invitation', email, invitation_id });
+  return { ...given, invitation_id };
+}
+
+describe('the text', () => {
+  it('of an invitation names project, role and inviter, with a link for 7 days', async () => {
+    await givenInvited('new@example.test');
+
+    const [mail] = await server.sendDue();
+
+    expect(mail).toMatchObject({
+      to: ['new@example.test'],
+      from: 'deckhand@mail.test',
+      subject: 'Invitation to the project "Garden"',
+      link: `${BASE}/invitation#${mail!.secret}`,
+    });
+    expect(mail!.text).toMatch(/^"Ann" has invited you to the project "Garden", with the role member\./);
+    expect(mail!.headers).toMatchObject({ from: MAIL_FROM, 'auto-submitted': 'auto-generated' });
+    expect(await links()).toEqual([{ mail_id: (await mails())[0].id, seconds: expect.closeTo(7 * 86_400, -2) }]);
+  });
+
+  it('of a reset has a link for 30 minutes, to the address of the account', async () => {
+    const user = await givenUser();
+    await queue({ kind: 'password_reset', email: user.email.toUpperCase() });
+
+    const [mail] = await server.sendDue();
+
+    expect(mail).toMatchObject({ to: [user.email], subject: 'Set a new password' });
+    expect(mail!.link).toBe(`${BASE}/reset-password#${mail!.secret}`);
+    expect(mail!.html).toContain(`<a href="${mail!.link}">`);
+    expect(mail!.html).not.toMatch(/<img|<style|<script|style=/);
+    expect(await mails()).toMatchObject([{ state: 'sent', user_id: user.id, sent_at: expect.any(Date), error: null }]);
+    expect(await links()).toMatchObject([{ seconds: expect.closeTo(1800, -2) }]);
+    expect(await findLink(await testDb(), 'password_reset', mail!.secret!)).toMatchObject({ user_id: user.id });
+  });
+
+  it('of a reset without a password has no link, and says how to sign in', () => {
+    const facts = { kind: 'password_reset', hasPassword: false, to: 'a@example.test', when: new Date() } as const;
+
+    expect(linkOf(facts)).toBeUndefined();
+    expect(writeMail(facts, BASE).text).toContain('sign in with the single sign-on of your organization');
+  });
+
+  it('of a confirmation has a link for a day, to the new address', async () => {
+    const user = await givenUser();
+    await queue({ kind: 'address_confirmation', email: 'other@example.test', user_id: user.id });
+
+    const [mail] = await server.sendDue();
+
+    expect(mail).toMatchObject({ to: ['other@example.test'], link: `${BASE}/confirm-address#${mail!.secret}` });
+    expect(await links()).toMatchObject([{ seconds: expect.closeTo(86_400, -2) }]);
+  });
+
+  it.each<[MailKind, string]>([
+    ['password_changed', 'The password of your account'],
+    ['address_changed', 'The e-mail address of your account'],
+    ['second_factor_enabled', 'A second factor of your account'],
+    ['second_factor_dropped', 'The second factor of your account'],
+    ['identity_linked', 'An account at an identity provider'],
+    ['key_created', 'An API key of your account ("<b>CI</b> Bcc: x@example.test")'],
+  ])('of %s says what happened, when, and what to do; no link', async (kind, happened) => {
+    const user = await givenUser();
+    const data = { by_superadmin: true, ...(kind === 'key_created' && { name: '<b>CI</b>\r\nBcc: x@example.test' }) };
+    await queue({ kind, email: user.email, user_id: user.id, data });
+    await change(sql`update mails set created_at = '2026-01-31T09:30:15Z'`);
+
+    const [mail] = await server.sendDue();
+
+    expect(mail!.text).toContain(`${happened} at ${BASE} was `);
+    expect(mail!.text).toMatch(/A superadmin of the service did it\. Time: 2026-01-31 09:30 UTC\.\n/);
+    expect(mail!.text).toContain('If it was not you, sign in, change your password');
+    expect(mail!.html).not.toContain('<b>');
+    expect(await links()).toEqual([]);
+  });
+
+  it('takes names and addresses as text: no headers, no lines, no HTML', async () => {
+    const name = 'Evil"\r\nBcc: victim@example.test\r\n\r\n<script>\u202e';
+    await givenInvited('one@example.test', { project: `${name}${'x'.repeat(200)}`, inviter: name });
+    await givenInvited('two@example.test\r\nBcc: victim@example.test');
+    await givenInvited('three@example.test, victim@example.test');
+
+    const sent = await server.sendDue();
+
+    expect(sent.map(({ to }) => to)).toEqual([['one@example.test']]);
+    const [{ headers, html, raw, subject }] = sent as [(typeof sent)[number]];
+    expect(Object.keys(headers)).not.toContain('bcc');
+    expect(raw).not.toMatch(/^bcc/im);
+    expect(subject).toMatch(/^Invitation to the project "Evil" Bcc: victim@example.test <script> x+…"$/);
+    expect(html).not.toContain('<script>');
+    expect(await mails()).toMatchObject([{ state: 'sent' }, { state: 'failed', failures: 1 }, { state: 'failed' }]);
+  });
+});
+
+describe('the order', () => {
+  it('is resets, confirmations, invitations, notices; the oldest first', async () => {
+    const [first, second] = [await givenUser(), await givenUser()];
+    await queue({ kind: 'key_created', email: first.email, user_id: first.id });
+    await givenInvited('new@example.test');
+    await queue({ kind: 'address_confirmation', email: 'other@example.test', user_id: first.id });
+    for (const { email } of [first, second]) await queue({ kind: 'password_reset', email });
+
+    const sent = await server.sendDue({ at: Date.now() + SECOND });
+
+    expect(sent.map(({ subject }) => subject.slice(0, 10))).toEqual(
+      ['Set a new password', 'Set a new password', 'Confirm', 'Invitation', 'A new API key'].map((it) =>
+        expect.stringContaining(it.slice(0, 7)),
+      ),
+    );
+    expect(sent.slice(0, 2).map(({ to }) => to[0])).toEqual([first.email, second.email]);
+  });
+
+  it('is found without reading all mails that wait, as after a failure of the mail server', async () => {
+    await change(
+      sql`insert into mails (kind, email) select 'password_reset', n || '@example.test' from generate_series(1, 2000) as n`,
+    );
+    const read = await transact(await testDb(), async (db) => {
+      expect(await claimMail({ db })).toMatchObject({ email: '1@example.test' });
+      return query(
+        db,
+        sql<{ rows: number }>`
+          select (seq_tup_read + idx_tup_fetch)::int as rows from pg_stat_xact_user_tables where relname = 'mails'`,
+      );
+    });
+
+    // Rows that earlier tests have deleted count, too.
+    expect(read[0]!.rows).toBeLessThan(500);
+  });
+});
+
+describe('a mail is dropped', () => {
+  it.each<[string, () => Promise<unknown>]>([
+    ['a reset for an address that nobody has', () => queue({ kind: 'password_reset', email: 'nobody@example.test' })],
+    ['a reset for an address that is not confirmed', () => givenReset({ email_confirmed_at: null })],
+    ['a reset for a deactivated user', () => givenReset({ is_active: false })],
+    ['a reset for a service', () => givenReset({ kind: 'service', password_hash: null })],
+    [
+      'a reset of two days ago',
+      async () => {
+        await givenReset({});
+        await change(sql`update mails set created_at = now() - interval '49 hours'`);
+      },
+    ],
+    [
+      'an invitation whose sender may no longer invite',
+      async () => {
+        const { project, users } = await givenInvited('new@example.test');
+        await change(sql`delete from members where project_id = ${project.id} and user_id = ${users.owner.id}`);
+      },
+    ],
+    [
+      'a confirmation of an address that another user has by now',
+      async () => {
+        const [user, other] = [await givenUser(), await givenUser()];
+        await queue({ kind: 'address_confirmation', email: other.email, user_id: user.id });
+      },
+    ],
+    [
+      'a notice to a deactivated user',
+      async () => {
+        const { id, email } = await givenUser({ is_active: false });
+        await queue({ kind: 'password_changed', email, user_id: id });
+      },
+    ],
+  ])('%s', async (_, given) => {
+    await given();
+
+    expect(await server.sendDue()).toEqual([]);
+    expect(await mails()).toMatchObject([{ state: 'dropped', failures: 0, leased_until: null }]);
+    expect(await links()).toEqual([]);
+  });
+
+  it('with its invitation, if that is withdrawn', async () => {
+    const { asOwner, invitation_id } = await givenInvited('new@example.test');
+    await asOwner.rpc.members.withdrawInvitation.mutate({ id: invitation_id });
+
+    expect(await server.sendDue()).toEqual([]);
+    expect(await mails()).toEqual([]);
+  });
+});
+
+async function givenReset(state: object) {
+  const user = await givenUser(state);
+  await queue({ kind: 'password_reset', email: user.email });
+  return user;
+}
+
+describe('a failed attempt', () => {
+  it('is repeated for 24 hours, until the mail has failed; a superadmin sees it, and retries', async () => {
+    const { asSuperadmin } = await world();
+    await givenReset({});
+    server.behave('defer');
+    const begun = Date.now();
+    const error = 'The mail server refused the recipient: 451 4.7.1 Try again later';
+    let at = begun + SECOND;
+    const pauses: number[] = [];
+    for (let failures = 1; failures < 9; failures++) {
+      await server.sendDue({ at });
+      const [mail] = await mails();
+      expect(mail).toMatchObject({ state: 'waiting', failures, error, leased_until: null });
+      pauses.push(Math.round((mail.next_attempt_at.getTime() - at) / SECOND));
+      await server.sendDue({ at: mail.next_attempt_at.getTime() - 1 });
+      at = mail.next_attempt_at.getTime();
+    }
+    await server.sendDue({ at });
+
+    expect(pauses).toEqual([10, 60, 300, 1800, 7200, 18_000, 28_800, 28_800]);
+    expect(at - begun).toBeLessThan(24 * HOUR);
+    const { mails: failed } = await asSuperadmin.rpc.mails.list.query({ state: 'failed' });
+    expect(failed).toEqual([expect.objectContaining({ kind: 'password_reset', state: 'failed', failures: 9, error })]);
+    expect(await links()).toEqual([]);
+    expect(await server.sendDue({ at: at + 24 * HOUR })).toEqual([]);
+
+    server.behave('take');
+    const { mail } = await asSuperadmin.rpc.mails.retry.mutate({ id: failed[0]!.id });
+    expect(mail).toMatchObject({ state: 'waiting', failures: 0 });
+    expect(await server.sendDue()).toHaveLength(1);
+    await expect(asSuperadmin.rpc.mails.retry.mutate({ id: mail.id })).rejects.toMatchObject({
+      message: 'Only a mail that has failed can be tried again.',
+    });
+  });
+
+  it('is tried at once if a superadmin says so, while it waits for its next attempt', async () => {
+    const { asSuperadmin } = await world();
+    await givenReset({});
+    server.behave('defer');
+    await server.sendDue();
+    const [waiting] = await mails();
+    server.behave('take');
+
+    expect(await server.sendDue()).toEqual([]);
+    await asSuperadmin.rpc.mails.retry.mutate({ id: waiting!.id });
+    expect(await server.sendDue()).toHaveLength(1);
+  });
+
+  const own = (user = '') => makeSmtp(server.settings.SMTP_URL.replace('//', `//${user}`), MAIL_FROM);
+  const impatient = () => makeSmtp(server.settings.SMTP_URL, MAIL_FROM, { greetingTimeout: 400, socketTimeout: 400 });
+  it.each<[string, Behaviour, () => ReturnType<typeof makeSmtp>, string, string]>([
+    [
+      'a refused recipient',
+      'refuse',
+      own,
+      'failed',
+      'The mail server refused the recipient: 550 5.1.1 No such user here',
+    ],
+    ['a refused text', 'refuse text', own, 'failed', 'The mail server refused the message (554 5.7.1).'],
+    ['no greeting', 'no greeting', impatient, 'waiting', 'The mail server did not answer in time.'],
+    ['no answer', 'stall', impatient, 'waiting', 'The mail server did not answer in time.'],
+    ['an ended connection', 'drop', own, 'waiting', 'The mail server closed the connection.'],
+    [
+      'a wrong password',
+      'take',
+      () => own('deckhand:wrong-secret@'),
+      'waiting',
+      'The mail server refused the user or password of SMTP_URL (535 5.7.8).',
+    ],
+    [
+      'no server',
+      'take',
+      () => makeSmtp('smtp://127.0.0.1:1', MAIL_FROM),
+      'waiting',
+      "The mail server can't be reached (ECONNREFUSED).",
+    ],
+  ])('says why: %s', async (_, behaviour, send, state, error) => {
+    await givenReset({});
+    server.behave(behaviour);
+
+    await server.sendDue({ send: send() });
+
+    expect(await mails()).toMatchObject([{ state, error, failures: 1 }]);
+  });
+
+  it('may have sent the mail: it is sent again, and both links work until one is used', async () => {
+    await givenReset({});
+    server.behave('drop');
+    const [first] = await server.sendDue();
+    server.behave('take');
+
+    const [second] = await server.sendDue({ at: Date.now() + 11 * SECOND });
+
+    expect(first).toMatchObject({ isAcknowledged: false });
+    expect(second!.headers['message-id']).toBe(first!.headers['message-id']);
+    for (const { secret } of [first!, second!]) await findLink(await testDb(), 'password_reset', secret!);
+  });
+
+  it('is not ended while the mail server may still answer: each answer may take as long as the attempt', () => {
+    expect(SMTP_LIMITS.socketTimeout).toBeGreaterThanOrEqual(LONGEST_ATTEMPT_MILLISECONDS);
+  });
+
+  it('signs in with the user of SMTP_URL', async () => {
+    await givenReset({});
+
+    expect(await server.sendDue({ send: own('deckhand:right@') })).toHaveLength(1);
+  });
+});
+
+describe('nobody reads a link', () => {
+  it('in lists, logs, events and the audit trail; the database has hashes', async () => {
+    const { asSuperadmin } = await world();
+    const logged: string[] = [];
+    const log = pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) });
+    const user = await givenReset({});
+    const [{ secret }] = (await server.sendDue({ log })) as unknown as [{ secret: string }];
+    await givenReset({});
+    server.behave('refuse text');
+    await server.sendDue({ log });
+    const { mails: listed } = await asSuperadmin.rpc.mails.list.query({});
+    await asSuperadmin.rpc.mails.retry.mutate({ id: listed[0]!.id });
+
+    expect(listed.map(({ email }) => email)).toContain(user.email);
+    expect(Object.keys(listed[0]!)).toEqual(
+      'id kind email state failures error created_at sent_at next_attempt_at'.split(' '),
+    );
+    const entries = await asSuperadmin.rpc.audit.list.query({});
+    const seen = JSON.stringify([listed, logged, service.logged, entries, await mails()]);
+    expect(seen).toContain('mail.retried');
+    expect(seen).not.toContain(secret);
+    expect(seen).not.toContain('#');
+    expect(JSON.stringify(await change(sql`select * from mail_links`))).not.toContain(secret);
+  });
+});
+
+describe('a lease', () => {
+  const at = (time: number) => sql<Date>`${new Date(time)}::timestamptz`;
+
+  it('keeps other processes away for 30 seconds; then the mail of a killed one is sent', async () => {
+    await givenReset({});
+    const db = await testDb();
+    const begun = Date.now() + SECOND;
+    const claimed = await claimMail({ db, now: at(begun) });
+
+    expect(claimed).toMatchObject({ kind: 'password_reset', failures: 0 });
+    expect(await server.sendDue({ at: begun + 29 * SECOND })).toEqual([]);
+    const again = await claimMail({ db, now: at(begun + 31 * SECOND) });
+    expect(again!.id).toBe(claimed!.id);
+    // The first one was only slow: its failure no longer counts, its success does.
+    await recordFailure({ db }, claimed!, { message: 'Late.', isPermanent: true });
+    expect(await mails()).toMatchObject([{ state: 'waiting', failures: 0, error: null }]);
+    await recordSent({ db }, claimed!);
+    expect(await mails()).toMatchObject([{ state: 'sent' }]);
+  });
+
+  it('is for one process each', async () => {
+    for (let count = 0; count < 4; count++) await givenReset({});
+    const db = await testDb();
+
+    const claims = await Promise.all(Array.from({ length: 6 }, () => claimMail({ db })));
+
+    const ids = claims.flatMap((claim) => claim?.id ?? []);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(ids.length).toBeGreaterThan(0);
+  });
+});
+
+describe('the work of a process', () => {
+  const start = async (send = makeSmtp(server.settings.SMTP_URL, MAIL_FROM)) =>
+    startMails({ db: await testDb(), log: pino({ level: 'silent' }), base: BASE, send });
+
+  it('sends what waits at its start, and what is queued then, at once', async () => {
+    const first = await givenReset({});
+    const work = await start();
+    await server.lastTo(first.email);
+
+    const second = await givenReset({});
+    work.wake();
+
+    await server.lastTo(second.email);
+    await work.stop();
+    expect(await mails()).toMatchObject([{ state: 'sent' }, { state: 'sent' }]);
+  });
+
+  it('stops within a second while the mail server stalls, and gives the lease back', async () => {
+    await givenReset({});
+    server.behave('stall');
+    const work = await start();
+    await expect.poll(links).toHaveLength(1);
+
+    const begun = performance.now();
+    await work.stop();
+
+    expect(performance.now() - begun).toBeLessThan(1000);
+    expect(await mails()).toMatchObject([{ state: 'waiting', failures: 0, leased_until: null }]);
+  });
+
+  it('on the demo shows mails on a terminal, and never in a log', async () => {
+    const texts: string[] = [];
+    const terminal = Object.assign(({ text }: { text: string }) => void texts.push(text), { isOnTerminal: true });
+    const user = await givenReset({});
+    await server.sendDue({ send: showOn(terminal) });
+    await givenReset({});
+    await server.sendDue({ send: showOn(() => texts.push('logged')) });
+
+    expect(texts).toHaveLength(1);
+    expect(texts[0]).toMatch(`A mail to ${user.email}: Set a new password\n`);
+    expect(texts[0]).toMatch(new RegExp(`^ {2}${BASE}/reset-password#\\S{43}$`, 'm'));
+    expect((await mails()).map(({ state }) => state)).toEqual(['sent', 'failed']);
+  });
+
+  it('holds the mails of a restored or copied database, until an operator resumes them', async () => {
+    const db = await testDb();
+    await givenReset({});
+    await change(sql`
+      insert into database_state (id, webhooks_paused_at) values (1, now())
+      on conflict (id) do update set webhooks_paused_at = now()`);
+
+    expect(await server.sendDue()).toEqual([]);
+    expect((await remindersOf(db)).join()).toContain('and mails are held');
+    await resumeWebhooks(db);
+    expect(await server.sendDue()).toHaveLength(1);
+  });
+
+  it('is counted, and old mails are removed with their links', async () => {
+    const db = await testDb();
+    const before = new Map(mailCounts);
+    await givenReset({});
+    await server.sendDue();
+    await givenReset({});
+
+    expect(mailCounts.get('sent')).toBe(before.get('sent')! + 1);
+    expect(await measureMails(db)).toContainEqual({
+      kind: 'password_reset',
+      mails: 1,
+      oldestSeconds: expect.any(Number),
+    });
+    await change(sql`update mails set created_at = now() - interval '31 days' where state = 'sent'`);
+    expect(await removeSome(db, mailRemoval, { rows: 10 })).toMatchObject({ count: 1 });
+    expect(await mails()).toMatchObject([{ state: 'waiting' }]);
+    expect(await links()).toEqual([]);
+  });
+});
+
+describe('a notice', () => {
+  holdTimeStep();
+  const kinds = async () => (await mails()).map(({ kind, email, data }) => [kind, email, data]);
+
+  it('follows a changed password, second factor and new key, to the person', async () => {
+    const { asMember, users } = await world();
+    await asMember.rpc.keys.create.mutate({ name: 'CI', scopes: ['boards:read'] });
+    const { secret } = await asMember.rpc.account.startSecondFactor.mutate({ password: PASSWORD });
+    await asMember.rpc.account.confirmSecondFactor.mutate({ code: codeAt(0, secret) });
+    await asMember.rpc.account.dropSecondFactor.mutate({ password: PASSWORD, code: codeAt(1, secret) });
+    await asMember.rpc.account.changePassword.mutate({ password: PASSWORD, new_password: 'another fine passphrase' });
+
+    expect(await kinds()).toEqual([
+      ['key_created', users.member.email, { name: 'CI' }],
+      ['second_factor_enabled', users.member.email, {}],
+      ['second_factor_dropped', users.member.email, {}],
+      ['password_changed', users.member.email, {}],
+    ]);
+  });
+
+  it('follows what a superadmin does, to the address before', async () => {
+    const { asSuperadmin } = await world();
+    const { id, email } = await givenProtectedUser();
+    await asSuperadmin.rpc.users.dropSecondFactor.mutate({ id });
+    await asSuperadmin.rpc.users.dropSecondFactor.mutate({ id });
+    const password = 'another fine passphrase';
+    await asSuperadmin.rpc.users.update.mutate({ id, password, email: `new-${email}` });
+
+    const data = { by_superadmin: true };
+    expect(await kinds()).toEqual([
+      ['second_factor_dropped', email, data],
+      ['password_changed', email, data],
+      ['address_changed', email, data],
+    ]);
+  });
+
+  it('is not for services, unconfirmed addresses and refused calls, nor without a mail server', async () => {
+    const { asSuperadmin, asMember } = await world();
+    const bot = await asSuperadmin.rpc.users.create.mutate({ name: 'Bot', kind: 'service' });
+    await asSuperadmin.rpc.keys.create.mutate({ user_id: bot.user.id, name: 'CI', scopes: ['boards:read'] });
+    const unconfirmed = await givenUser({ email_confirmed_at: null, totp_secret: SECRET });
+    await asSuperadmin.rpc.users.dropSecondFactor.mutate({ id: unconfirmed.id });
+    await asMember.rpc.account.changePassword
+      .mutate({ password: 'wrong', new_password: PASSWORD })
+      .catch(() => undefined);
+    const silent = await givenService({}, { sendsMail: false });
+    const user = await givenUser();
+    const caller = makeCaller(silent.url, await givenToken(user, { proven_at: new Date() }));
+    await caller.rpc.keys.create.mutate({ name: 'CI', scopes: ['boards:read'] });
+    await silent.app.close();
+
+    expect(await kinds()).toEqual([]);
+  });
+});
