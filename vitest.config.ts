@@ -56,6 +56,14 @@ const QUICK = 'tests/**/*.test.ts';
 const SLOW = 'tests/**/*.slow.test.ts';
 const REPLICAS = 'tests/replicas/*.slow.test.ts';
 
+/** Slow suites that call a service of their own process, on the database of their worker. */
+const SLOW_IN_PROCESS = [
+  'tests/operation/*.slow.test.ts',
+  'tests/template/rolloutModel.slow.test.ts',
+  'tests/contract/contractCommand.slow.test.ts',
+  'tests/call/fuzz.slow.test.ts',
+];
+
 const onServer: Settings & { globalSetup: string[] } = { globalSetup: ['tests/harness/createDatabase.ts'] };
 
 export default defineConfig({
@@ -71,7 +79,11 @@ export default defineConfig({
             project('embedded', process.env.NIGHT ? [QUICK] : ON_BOTH, { exclude: [SLOW] }),
           ]
         : [project('embedded', [QUICK], { exclude: [SLOW] })]),
-      project('slow', [SLOW], { exclude: [REPLICAS], globalSetup: ['tests/harness/makeBundle.ts'] }),
+      project('slow', [SLOW], {
+        exclude: [REPLICAS, ...SLOW_IN_PROCESS],
+        globalSetup: ['tests/harness/makeBundle.ts'],
+      }),
+      project('slow-in-process', SLOW_IN_PROCESS, server.url ? onServer : {}),
       ...(hasServerPrograms()
         ? [project('slow-replicas', [REPLICAS], { globalSetup: ['tests/harness/createCluster.ts'] })]
         : []),

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { EventRow } from '../../server/domain/event/feed.ts';
-import { readContents } from './contents.ts';
+import { type Contents, readContents } from './contents.ts';
 import { eventsOf } from './events.ts';
 
 /** Which rows a call changes, and which events it writes about them. */
@@ -68,9 +68,9 @@ const PARENTS: Record<string, string> = {
 const KEYS = 'project_id user_id tool_key card_id board_id release_id row_id rollout_id noun copy_id'.split(' ');
 
 /** All rows, by table and id; those without an id by all their keys. */
-async function readRows(): Promise<Map<string, Changed>> {
+function rowsOf(contents: Contents): Map<string, Changed> {
   const found = new Map<string, Changed>();
-  for (const [table, rows] of Object.entries(await readContents())) {
+  for (const [table, rows] of Object.entries(contents)) {
     if (table in WITHOUT_EVENTS) continue;
     for (const row of rows as Row[]) {
       const id = row.id ?? KEYS.map((column) => row[column] ?? '').join(' ');
@@ -129,17 +129,23 @@ function isInside(changed: Changed, event: EventRow, all: Map<string, Changed>):
 const projectOf = ({ row }: Changed, all: Map<string, Changed>) =>
   row.project_id ?? all.get(`cards ${row.card_id}`)?.row.project_id;
 
-/** What a call does: its answer, its events, and the changed rows that no event names, has inside of its subject, or counts. */
+/** What a call does: its answer, its events, and the rows that it has changed without one. */
 export async function effectOf<Answer>(call: () => Promise<Answer>) {
-  const before = await readRows();
-  let answer: Answer | undefined;
+  const before = await readContents();
+  let answer!: Answer;
   const events = await eventsOf(async () => {
     answer = await call();
   });
-  const after = await readRows();
-  const all = new Map([...before, ...after]);
-  const changed = changedRows(before, after);
-  const left = changed.filter((row) => !events.some((event) => isNamed(row, event) || isInside(row, event, all)));
+  return { answer, events, uncounted: uncountedChanges(before, await readContents(), events) };
+}
+
+/** The rows that a call has changed without an event that names them, has them inside of its subject, or counts them. */
+export function uncountedChanges(before: Contents, after: Contents, events: EventRow[]): string[] {
+  const [old, now] = [rowsOf(before), rowsOf(after)];
+  const all = new Map([...old, ...now]);
+  const left = changedRows(old, now).filter(
+    (row) => !events.some((event) => isNamed(row, event) || isInside(row, event, all)),
+  );
   const counts = new Map<number | null, number>();
   for (const { project_id, data } of events) counts.set(project_id, (counts.get(project_id) ?? 0) + (data.count ?? 0));
   const uncounted = left.filter((row) => {
@@ -149,11 +155,7 @@ export async function effectOf<Answer>(call: () => Promise<Answer>) {
     return count <= 0;
   });
   for (const event of events) expectPlaceOf(event, all);
-  return {
-    answer: answer!,
-    events,
-    uncounted: uncounted.map(({ table, row }) => `${table} ${JSON.stringify(row)}`),
-  };
+  return uncounted.map(({ table, row }) => `${table} ${JSON.stringify(row)}`);
 }
 
 /** An event has the project, the platform and the parents of its subject. A template belongs to none of the projects it is applied to. */

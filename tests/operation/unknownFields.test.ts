@@ -1,45 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { procedures } from '../../server/api/procedures.ts';
-import { inputFor } from '../../server/contract/input.ts';
 import { testService } from '../harness/service.ts';
-import { allowedCaller, givenStartState } from '../harness/startStates.ts';
-import { overMcp, overRest, overRpc, type Surface } from '../harness/surfaces.ts';
 import { givenBoard, givenCard, givenGroup, givenWorld } from '../harness/world.ts';
 
 const CARDS = '/services/operations/v1/operations/cards';
 
-const refusal = (...fields: string[]) => ({
-  status: 422,
-  errors: Object.fromEntries(fields.map((field) => [field, [`${field} is not a known field.`]])),
-});
-
-const callable = procedures.map((procedure) => {
-  const isSpecified = procedure.rest?.isSpecified ?? false;
-  const isForAssistants = procedure.access !== 'anyone' && !procedure.hasSecret;
-  const surfaces: [string, Surface, 'refused' | 'ignored'][] = [
-    ...(procedure.rest ? [['REST', overRest, isSpecified ? 'ignored' : 'refused'] as const] : []),
-    ['RPC', overRpc, isSpecified ? 'ignored' : 'refused'],
-    ...(isForAssistants ? [['MCP', overMcp, 'refused'] as const] : []),
-  ].map(([name, surface, outcome]) => [name, surface, outcome] as [string, Surface, 'refused' | 'ignored']);
-  return [procedure.name, procedure, surfaces] as const;
-});
-
 describe('an unknown field', () => {
-  it.each(callable)(
-    'of %s is refused, except by the specified operations over REST and RPC',
-    async (_, procedure, surfaces) => {
-      const world = await givenWorld();
-      const input = { ...inputFor(procedure, await givenStartState(procedure, world)), qqqqqqqq: null };
-      const caller = allowedCaller(world, procedure).alone();
-
-      for (const [name, surface, expected] of surfaces.toReversed()) {
-        const outcome = await surface(caller, procedure, input);
-        if (expected === 'refused') expect(outcome, name).toMatchObject(refusal('qqqqqqqq'));
-        else expect(outcome, name).not.toMatchObject({ status: 422 });
-      }
-    },
-  );
-
   it('is named with the nearest known one', async () => {
     const { asMember, project } = await givenWorld();
     const id = await givenCard(project);
