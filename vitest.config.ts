@@ -1,6 +1,7 @@
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { hasServerPrograms } from './tests/faults/privateServer.ts';
+import { relatedFolders } from './tests/harness/related.ts';
 import { seed } from './tests/harness/sample.ts';
 import { findTestServer } from './tests/harness/server.ts';
 
@@ -66,27 +67,36 @@ const SLOW_IN_PROCESS = [
 
 const onServer: Settings & { globalSetup: string[] } = { globalSetup: ['tests/harness/createDatabase.ts'] };
 
+const quickProjects = (include = [QUICK]) =>
+  server.url
+    ? [
+        project('postgresql', include, { ...onServer, exclude: [SLOW] }),
+        project('embedded', process.env.NIGHT ? include : ON_BOTH, { exclude: [SLOW] }),
+      ]
+    : [project('embedded', include, { exclude: [SLOW] })];
+
+const slowProjects = () => [
+  project('slow', [SLOW], {
+    exclude: [REPLICAS, ...SLOW_IN_PROCESS],
+    globalSetup: ['tests/harness/makeBundle.ts'],
+  }),
+  project('slow-in-process', SLOW_IN_PROCESS, server.url ? onServer : {}),
+  ...(hasServerPrograms()
+    ? [project('slow-replicas', [REPLICAS], { globalSetup: ['tests/harness/createCluster.ts'] })]
+    : []),
+];
+
+const related = relatedFolders(process.argv.slice(2));
+if (related) console.log(`\nOnly the suites of tests/${related.join(' and tests/')}: npm test runs all.\n`);
+
 export default defineConfig({
   test: {
     // More than the cores of a small machine: many suites wait.
     maxWorkers: 3,
     reporters: ['default', './tests/harness/progress.ts'],
     ...(!isShuffled && { sequence: { sequencer: LongestFirst } }),
-    projects: [
-      ...(server.url
-        ? [
-            project('postgresql', [QUICK], { ...onServer, exclude: [SLOW] }),
-            project('embedded', process.env.NIGHT ? [QUICK] : ON_BOTH, { exclude: [SLOW] }),
-          ]
-        : [project('embedded', [QUICK], { exclude: [SLOW] })]),
-      project('slow', [SLOW], {
-        exclude: [REPLICAS, ...SLOW_IN_PROCESS],
-        globalSetup: ['tests/harness/makeBundle.ts'],
-      }),
-      project('slow-in-process', SLOW_IN_PROCESS, server.url ? onServer : {}),
-      ...(hasServerPrograms()
-        ? [project('slow-replicas', [REPLICAS], { globalSetup: ['tests/harness/createCluster.ts'] })]
-        : []),
-    ],
+    projects: related
+      ? quickProjects(related.map((folder) => `tests/${folder}/*.test.ts`)).slice(0, 1)
+      : [...quickProjects(), ...slowProjects()],
   },
 });

@@ -43,12 +43,23 @@ export type Database = {
 export type Connections = PoolLoad & { lane: PoolLoad | undefined };
 
 /** Opens the database of the settings: a PostgreSQL server, or the embedded one in `DATA_DIR`, which may be opening already. */
-export function connect(settings: Settings, log?: Log, opening?: Opening): Promise<Database> {
+export function connect(
+  settings: Settings,
+  log?: Log,
+  opening?: Opening,
+  longestReadMilliseconds?: number,
+): Promise<Database> {
   const { DATABASE_URL } = settings;
-  return DATABASE_URL ? connectToServer({ ...settings, DATABASE_URL }, log) : openEmbedded(settings, opening);
+  return DATABASE_URL
+    ? connectToServer({ ...settings, DATABASE_URL }, log, longestReadMilliseconds)
+    : openEmbedded(settings, opening);
 }
 
-async function connectToServer(settings: Settings & { DATABASE_URL: string }, log?: Log): Promise<Database> {
+async function connectToServer(
+  settings: Settings & { DATABASE_URL: string },
+  log?: Log,
+  longestReadMilliseconds?: number,
+): Promise<Database> {
   const { makeLane } = await import('./lane.ts');
   const laneSize = laneSizeOf(settings.DATABASE_POOL_SIZE);
   let pool: pg.Pool | undefined;
@@ -60,7 +71,7 @@ async function connectToServer(settings: Settings & { DATABASE_URL: string }, lo
       log,
       onPool: (created, dropIdle) => {
         pool = created;
-        if (laneSize > 0) lane = makeLane(created, laneSize, dropIdle);
+        if (laneSize > 0) lane = makeLane(created, laneSize, dropIdle, longestReadMilliseconds);
       },
     },
   );

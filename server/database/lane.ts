@@ -40,7 +40,12 @@ export type Lane = {
 export type PoolLoad = { used: number; idle: number; pending: number; max: number };
 
 /** A lane beside a pool, with its options; it connects at its first use. */
-export function makeLane(pool: pg.Pool, size: number, dropIdle: (why: string) => void): Lane {
+export function makeLane(
+  pool: pg.Pool,
+  size: number,
+  dropIdle: (why: string) => void,
+  longestReadMilliseconds = LONGEST_READ_MILLISECONDS,
+): Lane {
   const own = new pg.Pool({
     ...pool.options,
     ...TIMEOUTS,
@@ -111,7 +116,7 @@ export function makeLane(pool: pg.Pool, size: number, dropIdle: (why: string) =>
       const { rows } = await client.query(text, values);
       // Without the time that it waited for statements before it.
       const took = performance.now() - Math.max(begun, client.previousResponse);
-      if (took > LONGEST_READ_MILLISECONDS) noteSlow(text, values);
+      if (took > longestReadMilliseconds) noteSlow(text, values);
       return rows;
     } catch (error) {
       const isTimeout = TIMEOUT_CODES.has((error as pg.DatabaseError).code);

@@ -10,6 +10,7 @@ import { makeCaller, refusalOf, type TestCaller } from '../harness/caller.ts';
 import { codeAt, givenProtectedUser } from '../harness/codes.ts';
 import { eventsOf } from '../harness/events.ts';
 import { givenDirectory } from '../harness/process.ts';
+import { sampled } from '../harness/sample.ts';
 import { givenService, testService } from '../harness/service.ts';
 import { givenStartState, startStates } from '../harness/startStates.ts';
 import { overRest, overRpc, refusedByAll } from '../harness/surfaces.ts';
@@ -173,7 +174,7 @@ const inputOf = async (procedure: Procedure, world: Awaited<ReturnType<typeof gi
   ...more,
 });
 
-describe.each(withProof.map((procedure) => [procedure.name, procedure] as const))('%s', (name, procedure) => {
+describe.each(sampled(withProof).map((procedure) => [procedure.name, procedure] as const))('%s', (name, procedure) => {
   const { granting = {}, harmless } = FIELDS[name] ?? {};
 
   it('422 for an old session, on all surfaces, until it gives its proof', async () => {

@@ -1,23 +1,13 @@
-import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { describe, expect, it } from 'vitest';
 import { type Operation, operationsOf, responsesOf } from '../../server/api/openapi/document.ts';
-import type { Schema } from '../../server/api/openapi/example.ts';
 import { restProcedures } from '../../server/api/procedures.ts';
-import { document, violations } from '../../server/contract/violations.ts';
+import { document } from '../../server/contract/violations.ts';
 import { recentProof } from '../../shared/account.ts';
+import { schemasIn } from '../harness/schemas.ts';
 import answers from '../recording/answers.json' with { type: 'json' };
 
 const operations = operationsOf(document);
 
-/** Every schema of the document, nested ones included, each with its path. */
-function schemasIn(node: unknown, place: string): { place: string; schema: Schema }[] {
-  if (typeof node !== 'object' || node === null) return [];
-  const within = Object.entries(node).flatMap(([key, part]) =>
-    key === 'example' || key === 'examples' ? [] : schemasIn(part, `${place}/${key}`),
-  );
-  const isSchema = '$ref' in node || 'anyOf' in node || ('type' in node && typeof node.type !== 'object');
-  return isSchema ? [{ place, schema: node as Schema }, ...within] : within;
-}
 const schemas = schemasIn(document.components.schemas, '');
 
 describe('the OpenAPI document', () => {
@@ -82,17 +72,6 @@ describe('the OpenAPI document', () => {
     expect(common).toContain('over_rate_limit');
     expect(all.filter((reason) => common.includes(reason))).toEqual([]);
     expect(document.paths['/v1/authenticate']!.post['x-error-reasons']).toContain('code_required');
-  });
-
-  it('passes the recommended rules of Redocly without errors or warnings', async () => {
-    const source = JSON.stringify(document);
-    // The licence is not a public one, so there is no address or identifier of it.
-    const config = await createConfig({ extends: ['recommended'], rules: { 'info-license-strict': 'off' } });
-
-    const problems = await lintFromString({ source, absoluteRef: '/openapi.json', config });
-
-    const lines = problems.map(({ ruleId, message, location }) => `${ruleId} ${location[0]?.pointer} ${message}`);
-    expect(lines).toEqual([]);
   });
 
   it('has a tag with a description for each area, and each operation in one', () => {
@@ -165,28 +144,6 @@ describe('the OpenAPI document', () => {
       Authorization: { type: 'http', scheme: 'bearer', description: expect.stringContaining('`data.token`') },
       ApiKey: { type: 'http', scheme: 'bearer', bearerFormat: 'dkh_…', description: expect.stringContaining('secret') },
     });
-  });
-
-  it('has valid examples for every request and answer', () => {
-    const contents = operations.flatMap((operation) => [
-      operation.requestBody,
-      ...Object.values(responsesOf(document, operation)),
-    ]);
-
-    for (const body of contents) {
-      if (!body?.content) continue;
-      const { schema, example } = body.content['application/json'];
-      expect(example).toBeDefined();
-      expect(violations(schema, example), schema.$ref).toEqual([]);
-    }
-  });
-
-  it('has valid examples of fields', () => {
-    const withExamples = schemas.filter(({ schema }) => schema.examples !== undefined);
-
-    expect(withExamples.length).toBeGreaterThan(100);
-    for (const { place, schema } of withExamples)
-      for (const example of schema.examples as unknown[]) expect(violations(schema, example), place).toEqual([]);
   });
 
   it('describes each operation, parameter and field, at any depth', () => {

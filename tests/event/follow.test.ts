@@ -19,6 +19,7 @@ import type { FairQueue } from '../../server/runtime/fairQueue.ts';
 import { makeCaller } from '../harness/caller.ts';
 import { eventSourceWith } from '../harness/eventSource.ts';
 import { CARD_DATA } from '../harness/events.ts';
+import { isWhole } from '../harness/sample.ts';
 import { countStatements, givenService, scrape, type TestService } from '../harness/service.ts';
 import { givenKey, givenMember, givenProject, givenToken, givenWorld, testDb, type World } from '../harness/world.ts';
 
@@ -485,7 +486,7 @@ describe.concurrent('a stream ends', () => {
 describe('a stream ends, on its own', () => {
   afterEach(closeStreams);
 
-  it('for a reader that does not read, also when the service stops; it can resume', async () => {
+  it.runIf(isWhole)('for a reader that does not read, also when the service stops; it can resume', async () => {
     const { service, world } = await givenFollowed();
     const { hostname, port } = new URL(service.url);
     const socket = connect(Number(port), hostname);

@@ -47,6 +47,10 @@ async function openDatabase(url = databaseUrl) {
   if (url) await createDatabase(url);
   const database = await connect(
     settingsWith(url ? { DATABASE_URL: url } : { DATA_DIR: `${IN_MEMORY}${await migratedArchive()}` }),
+    undefined,
+    undefined,
+    // On a busy machine, each read is slow: it would leave the lane, and be sent in more statements.
+    Number.POSITIVE_INFINITY,
   );
   await migrate(database);
   return database;

@@ -4,12 +4,12 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { createClient } from '../../client/client.ts';
 import { query } from '../../server/database/query.ts';
 import { givenCuttingProxyTo } from '../harness/proxy.ts';
-import { seed } from '../harness/sample.ts';
+import { isWhole, seed } from '../harness/sample.ts';
 import { testService } from '../harness/service.ts';
 import { givenWorld, testDb } from '../harness/world.ts';
 
 const CLIENTS = 25;
-const ROUNDS = 10;
+const ROUNDS = isWhole ? 10 : 2;
 /** Sent as one batch; each is retried by itself. */
 const AT_ONCE = 4;
 const CALLS = CLIENTS * ROUNDS * AT_ONCE;
@@ -20,7 +20,7 @@ let close: (() => void) | undefined;
 afterEach(() => close?.());
 
 describe('a client behind a network that loses answers', () => {
-  it('does each of 1,000 mutations exactly once', async () => {
+  it('does each of many mutations exactly once', async () => {
     const { url } = await testService();
     const proxy = await givenCuttingProxyTo(url, { seed, share: SHARE });
     close = proxy.close;

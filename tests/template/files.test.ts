@@ -6,12 +6,15 @@ import { FILE_SCHEMA_NAME, templateFileSchema } from '../../shared/templateFile.
 import { refusalOf } from '../harness/caller.ts';
 import { effectOf } from '../harness/effects.ts';
 import { eventsOf } from '../harness/events.ts';
-import { testService } from '../harness/service.ts';
+import { testService, withOwnDatabase } from '../harness/service.ts';
 import { copiesIn, givenTemplate, sync } from '../harness/template.ts';
 import { givenMasterBoard, givenWorld, stored } from '../harness/world.ts';
 
 type Card = { key: string; title: string; description?: string; status?: 'closed'; [field: string]: unknown };
 type Group = { key: string; title: string; cards?: Card[]; [field: string]: unknown };
+
+// All rows are compared before and after a call.
+withOwnDatabase();
 
 /** Template files of a board with a key of its own; its cards have keys of their own, too. */
 async function givenFiles() {
