@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Operation, operationsOf, responsesOf } from '../../server/api/openapi/document.ts';
+import type { Schema } from '../../server/api/openapi/example.ts';
 import { restProcedures } from '../../server/api/procedures.ts';
 import { document } from '../../server/contract/violations.ts';
 import { recentProof } from '../../shared/account.ts';
