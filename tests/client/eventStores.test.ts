@@ -1,6 +1,6 @@
 import { mkdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   type ChangeEvent,
   fetchRow,
@@ -15,14 +15,9 @@ import { fakeClient } from '../../client/testing/fake.ts';
 import { refusalOf } from '../../client/testing/refusal.ts';
 import { aBoard, aCard, aGroup, anEvent } from '../../client/testing/rows.ts';
 import { givenDirectory } from '../harness/process.ts';
+import { realSetTimeout, replaceTimers } from '../harness/timers.ts';
 
-/** Pauses end at once. */
-beforeEach(() => {
-  vi.spyOn(globalThis, 'setTimeout').mockImplementation(((end: () => void) => setImmediate(end)) as never);
-});
-afterEach(() => {
-  vi.restoreAllMocks();
-});
+const withoutPauses = () => replaceTimers((end) => realSetTimeout(end, 0));
 
 const NOTHING = { boards: [], groups: [], cards: [] };
 const saved = (id: number): MirrorChange => ({
@@ -111,12 +106,14 @@ describe('a row that a replica does not have yet', () => {
     ({ ...anEvent({ subject_id: 7, created_at, data: version ? { version } : {} }), type }) as const;
 
   it('is read again after a 404, and after an earlier version', async () => {
+    withoutPauses();
     const client = givenCard([undefined, undefined, '2-1769851800000', '3-1769851800001']);
 
     expect((await fetchRow(client, event('card.created', 3)))?.version).toBe('3-1769851800001');
   });
 
   it('counts as deleted after several 404', async () => {
+    withoutPauses();
     const client = givenCard([]);
 
     expect(await fetchRow(client, event('card.created', 1))).toBeUndefined();
@@ -139,6 +136,7 @@ describe('a row that a replica does not have yet', () => {
   });
 
   it('is read by a mirror until it is there, without the loss of others', async () => {
+    withoutPauses();
     const [board, group] = [aBoard({ id: 2 }), aGroup({ id: 3, board_id: 2 })];
     const changed = (id: number) => anEvent({ type: 'card.updated', subject_id: id, data: { version: 3 } });
     let reads = 0;
@@ -197,6 +195,7 @@ describe('followEvents', () => {
   });
 
   it('begins anew if a handler fails until the service, which was restored, refuses the cursor', async () => {
+    withoutPauses();
     const begun: string[] = [];
     let failures = 0;
     const client = fakeClient({
@@ -220,6 +219,7 @@ describe('followEvents', () => {
   });
 
   it('goes on after a store and a gateway that fail for a while', async () => {
+    withoutPauses();
     const store = memoryStore();
     const { readCursor, writeCursor } = store;
     const failures = ['begin', 'an empty page'];

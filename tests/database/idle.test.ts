@@ -1,18 +1,16 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { sql } from 'kysely';
 import { pino } from 'pino';
-import { afterEach, expect, it, vi } from 'vitest';
+import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import { openServices } from '../../server/api/services.ts';
 import { startWork } from '../../server/boot/work.ts';
-import { query } from '../../server/database/query.ts';
 import { readSettings } from '../../server/runtime/env.ts';
-import { countStatements, databaseUrl, TEST_SECRET, testDatabase } from '../harness/service.ts';
+import { databaseUrl, TEST_SECRET, testDatabase, withOwnDatabase } from '../harness/service.ts';
+import { statementsOf } from '../harness/statements.ts';
 import { givenProject, givenWebhook } from '../harness/world.ts';
 
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
-});
+withOwnDatabase();
+
+afterEach(() => void vi.useRealTimers());
 
 /** Until the statements that are under way have ended, and no others follow. */
 async function quiet(): Promise<void> {
@@ -26,9 +24,6 @@ async function quiet(): Promise<void> {
 
 it.skipIf(!databaseUrl)('an idle process sends one statement in five seconds, and three more in fifteen', async () => {
   const database = await testDatabase();
-  // Other suites leave webhooks with events to get.
-  await query(database.db, sql`delete from webhooks`);
-  await query(database.db, sql`delete from mails`);
   await givenWebhook(await givenProject());
   const log = pino({ level: 'silent' });
   const settings = readSettings({
@@ -36,15 +31,21 @@ it.skipIf(!databaseUrl)('an idle process sends one statement in five seconds, an
     ...{ SMTP_URL: 'smtp://127.0.0.1:9', MAIL_FROM: 'deckhand@example.com' },
   });
   const services = await openServices(settings, database, TEST_SECRET, log);
+  onTestFinished(async () => void (await services.close()));
   // Long after the last large deletion of another suite, which is still looked after for a while.
   const now = performance.now.bind(performance);
   vi.spyOn(performance, 'now').mockImplementation(() => now() + 3_600_000);
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
-  const stop = startWork(settings, services, log, { url: 'http://localhost', announce: () => undefined });
-  await vi.advanceTimersByTimeAsync(0);
-  await quiet();
 
-  const count = await countStatements(async () => {
+  const statements = await statementsOf(async (sent) => {
+    const stop = startWork(settings, services, log, { url: 'http://localhost', announce: () => undefined });
+    onTestFinished(async () => {
+      vi.useRealTimers();
+      await stop();
+    });
+    await vi.advanceTimersByTimeAsync(0);
+    await quiet();
+    sent.splice(0);
     for (let second = 0; second < 60; second++) {
       await vi.advanceTimersByTimeAsync(1000);
       await quiet();
@@ -52,8 +53,5 @@ it.skipIf(!databaseUrl)('an idle process sends one statement in five seconds, an
   });
 
   // 12 for webhooks, 4 for rollouts, 4 for mails, 4 for accounts.
-  expect(count).toBe(24);
-  vi.useRealTimers();
-  await stop();
-  await services.close();
+  expect(statements.map(({ text }) => text)).toHaveLength(24);
 });

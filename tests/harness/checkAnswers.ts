@@ -1,4 +1,4 @@
-import { afterEach, expect } from 'vitest';
+import { afterAll, afterEach, expect } from 'vitest';
 import type { SentEvent } from '../../server/contract/event.ts';
 
 /**
@@ -11,14 +11,32 @@ if (!unchecked.unchecked) globalThis.fetch = Object.assign(checkedFetch, { unche
 /** For suites with wrong answers on purpose. */
 export const uncheckedFetch = () => (globalThis.fetch as typeof unchecked).unchecked ?? globalThis.fetch;
 
-/** Found in streams and messages; reported after the test. Suites of a worker share one `fetch`, and so this list. */
-const shared = globalThis as typeof globalThis & { wrongEvents?: string[] };
-shared.wrongEvents ??= [];
-const { wrongEvents } = shared;
+type Suite = { found: { test: string | undefined; problem: string }[]; isOver: boolean };
+
+/** Found in streams and messages; reported after the test, or at the end of its suite if that test was over. */
+const suite: Suite = { found: [], isOver: false };
+/** Suites of a worker share one `fetch`, which finds the current one here. */
+const shared = globalThis as typeof globalThis & { currentSuite?: Suite };
+shared.currentSuite = suite;
+
 afterEach(() => {
-  const found = wrongEvents.splice(0);
-  if (found.length > 0) throw new Error(`Events are not as documented:\n${found.join('\n')}`);
+  const { currentTestName } = expect.getState();
+  const [own, others] = [suite.found, suite.found].map((all, at) =>
+    all.filter(({ test }) => (test === currentTestName) === (at === 0)),
+  );
+  suite.found = others!;
+  mustBeNone(own!);
 });
+
+afterAll(() => {
+  suite.isOver = true;
+  mustBeNone(suite.found);
+});
+
+function mustBeNone(found: Suite['found']): void {
+  const problems = found.map(({ test, problem }) => `${test}: ${problem}`);
+  if (problems.length > 0) throw new Error(`Events are not as documented:\n${problems.join('\n')}`);
+}
 
 /** Checks the message of a webhook, which a test has received. */
 export async function checkMessage(text: string): Promise<void> {
@@ -27,10 +45,16 @@ export async function checkMessage(text: string): Promise<void> {
   noteWrong(messageViolations(JSON.parse(text), { isNew: true }));
 }
 
-/** Names the test of now: what is found after its end is reported by a later one. */
-function noteForTest(): (found: string[]) => void {
-  const { currentTestName } = expect.getState();
-  return (found) => void wrongEvents.push(...found.map((problem) => `${currentTestName}: ${problem}`));
+/** Notes what is found for the test and the suite that read it. */
+function noteForTest(): (problems: string[]) => void {
+  const { currentTestName: test, testPath } = expect.getState();
+  const reading = shared.currentSuite!;
+  return (problems) => {
+    const found = problems.map((problem) => ({ test, problem }));
+    if (!reading.isOver) reading.found.push(...found);
+    // No later suite must fail for it: the run does.
+    else if (found.length > 0) void Promise.reject(new Error(`After the end of ${testPath}, ${problems.join('\n')}`));
+  };
 }
 
 async function checkedFetch(...parts: Parameters<typeof fetch>): Promise<Response> {

@@ -1,6 +1,7 @@
 import superjson from 'superjson';
 import { expect, vi } from 'vitest';
 import { type ClientOptions, createClient, DeckhandError } from '../../client/client.ts';
+import { realSetTimeout, replaceTimers } from './timers.ts';
 
 /** A client that records its requests. */
 export function givenClient(options: ClientOptions) {
@@ -46,15 +47,14 @@ export function givenAnswers(options: Partial<ClientOptions>, ...answers: GivenA
 export function givenFastRetries(options: Partial<ClientOptions>, ...answers: GivenAnswer[]) {
   const pauses: number[] = [];
   vi.spyOn(Math, 'random').mockReturnValue(0);
-  vi.spyOn(globalThis, 'setTimeout').mockImplementation(((work: () => void, milliseconds = 0) => {
+  replaceTimers((work, milliseconds) => {
     if (milliseconds > LONGEST_PAUSE) return realSetTimeout(work, milliseconds);
     if (milliseconds > 0) pauses.push(milliseconds);
     return realSetTimeout(work, 0);
-  }) as typeof setTimeout);
+  });
   return { ...givenAnswers(options, ...answers), pauses: () => pauses };
 }
 const LONGEST_PAUSE = 50_000;
-const realSetTimeout = setTimeout;
 
 /** A successful answer to all calls of one request. */
 export const success =

@@ -1,18 +1,16 @@
 import { sql } from 'kysely';
 import type pg from 'pg';
-import { ServerClient } from '../../server/database/client.ts';
-import { EmbeddedClient } from '../../server/database/embedded/embeddedClient.ts';
 import { PLANNED_EACH_TIME } from '../../server/database/preparedStatements.ts';
 import { type Db, query, transact } from '../../server/database/query.ts';
-import { databaseUrl } from './service.ts';
+import { type Sent, statementsOf } from './statements.ts';
 import { givenBoard, givenCard, givenGroup, givenTag, type World } from './world.ts';
+
+export type { Sent } from './statements.ts';
 
 /** The plans of statements, in a database with many rows. */
 
 /** The identity providers of sign-on are settings; a sign-in at one that is unknown is refused by them, too. */
 export const WITHOUT_STATEMENTS = ['auth.listIssuers', 'auth.startSso'];
-
-export type Sent = { text: string; values: unknown[] };
 
 /** Many projects with five cards each, one of them with half of the rows; without foreign keys and triggers, which would take most of the time. */
 export async function fillWithCards(db: Db, projects: number): Promise<void> {
@@ -122,22 +120,9 @@ export async function givenHistory(db: Db, { project }: World): Promise<{ card_i
   return { card_id };
 }
 
-/** The statements that reach the server during some work. */
-export async function capture(work: () => Promise<unknown>): Promise<Sent[]> {
-  const driver: any = databaseUrl ? ServerClient.prototype : EmbeddedClient.prototype;
-  const { query } = driver;
-  const sent: Sent[] = [];
-  driver.query = function (text: string, values: unknown[] = []) {
-    if (/\b(select|insert|update|delete)\b/i.test(text)) sent.push({ text, values });
-    return query.call(this, text, values);
-  };
-  try {
-    await work();
-    return sent;
-  } finally {
-    driver.query = query;
-  }
-}
+/** The reads and writes of some work. */
+export const capture = async (work: () => Promise<unknown>): Promise<Sent[]> =>
+  (await statementsOf(work)).filter(({ text }) => /\b(select|insert|update|delete)\b/i.test(text));
 
 /** Whether it is planned for any values: a statement gets a name from its second use on (`preparedStatements.ts`). */
 export const isPrepared = ({ text, values }: Sent) => !text.startsWith(PLANNED_EACH_TIME) && values.length > 0;

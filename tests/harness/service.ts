@@ -4,9 +4,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, inject } from 'vitest';
 import { openServices, type Services } from '../../server/api/services.ts';
 import { buildApp } from '../../server/boot/app.ts';
-import { ServerClient } from '../../server/database/client.ts';
 import { connect, type Database } from '../../server/database/connect.ts';
-import { EmbeddedClient } from '../../server/database/embedded/embeddedClient.ts';
 import { IN_MEMORY } from '../../server/database/embedded/location.ts';
 import { migrate } from '../../server/database/migrate.ts';
 import { readSettings, type Settings } from '../../server/runtime/env.ts';
@@ -14,6 +12,7 @@ import { makeTokens } from '../../server/security/tokens.ts';
 import { checkWritten } from './checkEvents.ts';
 import { migratedArchive } from './process.ts';
 import { createDatabase } from './server.ts';
+import { recordRequests, statementsOf } from './statements.ts';
 
 const prefix = inject('databaseUrlPrefix') as string | undefined;
 
@@ -96,6 +95,7 @@ export async function givenService(
     trustProxy: settings.TRUST_PROXY,
     allowedOrigins: settings.ALLOWED_ORIGINS,
   });
+  recordRequests(app);
   return { url: await app.listen({ host: '127.0.0.1', port: 0 }), app, logged };
 }
 
@@ -118,22 +118,6 @@ export function withOwnService(): void {
   });
 }
 
-/**
- * How many statements reach the database during some work; counted at the driver, so that none is missed but the one that a new
- * connection begins with.
- */
-export async function countStatements(work: () => Promise<unknown>): Promise<number> {
-  const driver: any = databaseUrl ? ServerClient.prototype : EmbeddedClient.prototype;
-  const { query } = driver;
-  let count = 0;
-  driver.query = function (...parts: unknown[]) {
-    if (parts[0] !== 'set jit = off') count++;
-    return query.apply(this, parts);
-  };
-  try {
-    await work();
-    return count;
-  } finally {
-    driver.query = query;
-  }
-}
+/** How many statements some work sends to the database. */
+export const countStatements = async (work: () => Promise<unknown>): Promise<number> =>
+  (await statementsOf(work)).length;
