@@ -178,7 +178,7 @@ const givenServer = async (make: Promise<PrivateServer | undefined>) => {
   return server;
 };
 
-describe('a server that stops accepting writes', { timeout: 60_000 }, () => {
+describe('a server that stops accepting writes', { timeout: 180_000 }, () => {
   it.skipIf(!primary)('is left although its connections stay open, and may come back as a standby', async () => {
     const main = (await givenCluster())!;
     const standby = await givenReplica(main);
