@@ -11,6 +11,7 @@ import { PERSONAL_DATA } from '../../server/domain/account/personalData.ts';
 import { readSettings } from '../../server/runtime/env.ts';
 import { makeCaller } from '../harness/caller.ts';
 import { givenDemoDirectory, givenDemoSettings, givenDirectory, removeProcesses, signIn } from '../harness/process.ts';
+import { isNight } from '../harness/sample.ts';
 import { findDumpTools, findTestServer, givenServerDatabase, type ServerDatabase } from '../harness/server.ts';
 import { givenFilledDatabase } from '../harness/serverTemplates.ts';
 import { startNode } from '../harness/usedService.ts';
@@ -173,44 +174,48 @@ describe('unique markers in every column that the service writes about a person'
   });
 });
 
-describe.skipIf(!hasTools)('the same markers in a dump of a PostgreSQL server', { timeout: 180_000 }, () => {
-  const databases: ServerDatabase[] = [];
-  const givenSettings = async (made: Promise<ServerDatabase>) => {
-    const database = await made;
-    databases.push(database);
-    return { DATABASE_URL: database.url, JWT_SECRET: 'the secret of a service with markers', TRUST_PROXY: '1' };
-  };
-  const linesWithMarkers = async ({ DATABASE_URL }: { DATABASE_URL: string }) => {
-    const { stdout } = await run('pg_dump', [DATABASE_URL], { maxBuffer: 100_000_000 });
-    return stdout.split('\n').filter((line) => MARKER.test(line));
-  };
-  afterAll(async () => {
-    for (const { remove } of databases) await remove();
-  });
+describe.skipIf(!hasTools || !isNight)(
+  'the same markers in a dump of a PostgreSQL server',
+  { timeout: 180_000 },
+  () => {
+    const databases: ServerDatabase[] = [];
+    const givenSettings = async (made: Promise<ServerDatabase>) => {
+      const database = await made;
+      databases.push(database);
+      return { DATABASE_URL: database.url, JWT_SECRET: 'the secret of a service with markers', TRUST_PROXY: '1' };
+    };
+    const linesWithMarkers = async ({ DATABASE_URL }: { DATABASE_URL: string }) => {
+      const { stdout } = await run('pg_dump', [DATABASE_URL], { maxBuffer: 100_000_000 });
+      return stdout.split('\n').filter((line) => MARKER.test(line));
+    };
+    afterAll(async () => {
+      for (const { remove } of databases) await remove();
+    });
 
-  it('are gone after the erasure, and after pg_restore of an older dump', async () => {
-    const used = await givenSettings(givenFilledDatabase('markers', 'demo'));
-    const restored = await givenSettings(givenServerDatabase(server.url!, 'markers'));
-    const directory = await givenDirectory();
-    const [dump, ERASURES_FILE] = [join(directory, 'before.dump'), join(directory, 'erasures.jsonl')];
-    const service = await startNode({ ...used, ERASURES_FILE });
-    const { id, token } = await plantMarkers(service.url, service.database.db);
-    expect(await markedColumns(service.database.db)).toEqual(WRITTEN);
-    await run('pg_dump', ['--format=custom', `--file=${dump}`, used.DATABASE_URL]);
+    it('are gone after the erasure, and after pg_restore of an older dump', async () => {
+      const used = await givenSettings(givenFilledDatabase('markers', 'demo'));
+      const restored = await givenSettings(givenServerDatabase(server.url!, 'markers'));
+      const directory = await givenDirectory();
+      const [dump, ERASURES_FILE] = [join(directory, 'before.dump'), join(directory, 'erasures.jsonl')];
+      const service = await startNode({ ...used, ERASURES_FILE });
+      const { id, token } = await plantMarkers(service.url, service.database.db);
+      expect(await markedColumns(service.database.db)).toEqual(WRITTEN);
+      await run('pg_dump', ['--format=custom', `--file=${dump}`, used.DATABASE_URL]);
 
-    expect((await makeCaller(service.url, token).post('/v1/account/erase', {}, FROM)).status).toBe(200);
-    expect(await linesWithMarkers(used)).toEqual([]);
-    await vi.waitFor(async () => expect(await readFile(ERASURES_FILE, 'utf8')).toContain(`"user_id":${id},`), 20_000);
-    await service.stop();
+      expect((await makeCaller(service.url, token).post('/v1/account/erase', {}, FROM)).status).toBe(200);
+      expect(await linesWithMarkers(used)).toEqual([]);
+      await vi.waitFor(async () => expect(await readFile(ERASURES_FILE, 'utf8')).toContain(`"user_id":${id},`), 20_000);
+      await service.stop();
 
-    await run('pg_restore', ['--no-owner', '--single-transaction', `--dbname=${restored.DATABASE_URL}`, dump]);
-    expect(await linesWithMarkers(restored)).not.toEqual([]);
-    const node = await startNode({ ...restored, ERASURES_FILE });
-    expect((await fetch(`${node.url}/health/ready`)).status).toBe(200);
-    expect(await linesWithMarkers(restored)).toEqual([]);
-    await node.stop();
-  });
-});
+      await run('pg_restore', ['--no-owner', '--single-transaction', `--dbname=${restored.DATABASE_URL}`, dump]);
+      expect(await linesWithMarkers(restored)).not.toEqual([]);
+      const node = await startNode({ ...restored, ERASURES_FILE });
+      expect((await fetch(`${node.url}/health/ready`)).status).toBe(200);
+      expect(await linesWithMarkers(restored)).toEqual([]);
+      await node.stop();
+    });
+  },
+);
 
 describe('a database that was restored by other means', { timeout: 180_000 }, () => {
   it('serves nobody until it is told of the erasures, by a command, or by ERASURES_FILE', async () => {

@@ -6,7 +6,7 @@ import { runs, seed } from '../harness/sample.ts';
 import { givenService } from '../harness/service.ts';
 import { givenWorld } from '../harness/world.ts';
 
-/** A short form of `npm run fuzz`. */
+/** A short form of `npm run test:night -- fuzz`. */
 
 const REQUESTS = 250 * runs;
 

@@ -144,15 +144,15 @@ describe('npx deckhand', () => {
 
 describe('a program that is started by hand', () => {
   it.each([
-    ['--help', 0, 'Usage: npm run fuzz -- [--seed 1] [--only TEXT]'],
-    ['--frobnicate', 2, "Unknown option '--frobnicate'.\nUsage: npm run fuzz -- [--seed 1] [--only TEXT]"],
+    ['--help', 0, 'Usage: npm run test:night -- fuzz [--seed 1] [--only TEXT]'],
+    ['--frobnicate', 2, "Unknown option '--frobnicate'.\nUsage: npm run test:night -- fuzz [--seed 1] [--only TEXT]"],
   ])('prints its usage for %s', (option, exitCode, usage) => {
     const [{ argv }, printed] = [process, vi.fn()];
     process.argv = ['node', 'run.ts', option];
     const exit = vi.spyOn(process, 'exit').mockImplementation(vi.fn<() => never>());
     for (const output of ['log', 'error'] as const) vi.spyOn(console, output).mockImplementation(printed);
 
-    programOptions('npm run fuzz --', { seed: '1', only: '' });
+    programOptions('npm run test:night -- fuzz', { seed: '1', only: '' });
     process.argv = argv;
 
     expect(exit.mock.lastCall).toEqual([exitCode]);

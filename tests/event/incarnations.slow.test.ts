@@ -10,6 +10,7 @@ import { givenCluster, givenReplica, hasServerPrograms, type PrivateServer } fro
 import type { TestCaller } from '../harness/caller.ts';
 import { errorOf } from '../harness/client.ts';
 import { givenDemoDirectory, removeProcesses, signIn } from '../harness/process.ts';
+import { isNight } from '../harness/sample.ts';
 import { onServer } from '../harness/server.ts';
 import { startNode } from '../harness/usedService.ts';
 
@@ -112,7 +113,7 @@ function follow(url: string, token: string, after: string) {
   return { seen, ended };
 }
 
-describe.skipIf(!hasTools)(
+describe.skipIf(!hasTools || !isNight)(
   'a restore into a younger server, with 10 webhooks and 3 followers',
   { timeout: 120_000 },
   () => {

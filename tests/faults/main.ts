@@ -24,9 +24,9 @@ import { killService, stopService } from './serviceFaults.ts';
 import { upgrade } from './upgrade.ts';
 import { CLIENTS } from './world.ts';
 
-/** Injects faults into the service, PostgreSQL and Redis under load, and checks that acknowledged writes are stored: `npm run test:faults`. */
+/** Injects faults into the service, PostgreSQL and Redis under load, and checks that acknowledged writes are stored: `npm run test:night -- faults`. */
 
-const values = programOptions('npm run test:faults --', {
+const values = programOptions('npm run test:night -- faults', {
   kills: '100',
   'database-kills': '10',
   failovers: '6',

@@ -47,6 +47,15 @@ export async function givenCluster(): Promise<PrivateServer | undefined> {
   return startCluster(binaries, directory, await freePort());
 }
 
+type ServerSettings = Record<string, string | number>;
+
+/** A cluster of other programs than the installed ones; `initdb` and `postgres` are enough. */
+export async function givenClusterOf(binaries: string, settings: ServerSettings = {}): Promise<PrivateServer> {
+  const directory = givenOwnDirectory();
+  await initialize(binaries, join(directory, 'cluster'));
+  return startCluster(binaries, directory, await freePort(), settings);
+}
+
 async function initialize(binaries: string, path: string): Promise<void> {
   const directory = givenOwnDirectory();
   const made = join(directory, 'cluster');
@@ -120,8 +129,13 @@ async function requireReplica(primary: PrivateServer, name: string): Promise<voi
   await waitFor(async () => (await onServer(primary.url, isRequired)).length > 0);
 }
 
-function startCluster(binaries: string, directory: string, port: number): Promise<PrivateServer> {
-  const settings = { port, listen_addresses: '127.0.0.1', unix_socket_directories: '', max_connections: 200 };
+function startCluster(
+  binaries: string,
+  directory: string,
+  port: number,
+  more: ServerSettings = {},
+): Promise<PrivateServer> {
+  const settings = { port, listen_addresses: '127.0.0.1', unix_socket_directories: '', max_connections: 200, ...more };
   const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const url = `postgresql://postgres@127.0.0.1:${port}/postgres`;
   return startServer(join(binaries, 'postgres'), ['-D', join(directory, 'cluster'), ...options], directory, url, () =>

@@ -8,13 +8,13 @@ import { repeat } from './repeat.ts';
 import { makeFuzzWorld } from './world.ts';
 
 /**
- * `npm run fuzz`: starts the service as a separate process and sends it random requests. Exits with 1 if an answer was a 500,
+ * `npm run test:night -- fuzz`: starts the service as a separate process and sends it random requests. Exits with 1 if an answer was a 500,
  * undocumented or slow, or if memory grew.
  *
- *   npm run fuzz -- --requests 100000 --seed 1 --database postgresql
- *   npm run fuzz -- --requests 1000000 --mix load
+ *   npm run test:night -- fuzz --requests 100000 --seed 1 --database postgresql
+ *   npm run test:night -- fuzz --requests 1000000 --mix load
  */
-const options = programOptions('npm run fuzz --', {
+const options = programOptions('npm run test:night -- fuzz', {
   requests: '100000',
   seed: String(randomInt(2 ** 31)),
   concurrency: '16',

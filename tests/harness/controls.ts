@@ -3,7 +3,7 @@ import { vi } from 'vitest';
 import type { pageOfNode } from './nodePage.ts';
 
 /** The service's pages that the app draws. */
-const APP = /^\/(projects|account|admin)/;
+export const APP = /^\/(projects|account|admin)/;
 
 type OpenedPage = Awaited<ReturnType<ReturnType<typeof pageOfNode>['givenPage']>>;
 

@@ -4,6 +4,9 @@ const { CI, NIGHT, SEED, RUNS } = process.env;
 const THIRDS = 3;
 export const isWhole = CI !== undefined || NIGHT !== undefined;
 
+/** Suites have their long form only in `npm run test:night`. */
+export const isNight = NIGHT !== undefined;
+
 /** Decides what a run samples: the same seed gives the same run. At a desk, each run takes another third. */
 export const seed = Number(SEED ?? (isWhole ? 1 : Math.ceil(Math.random() * THIRDS)));
 

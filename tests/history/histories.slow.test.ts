@@ -4,7 +4,7 @@ import { removeProcesses } from '../harness/process.ts';
 import { findTestServer } from '../harness/server.ts';
 import { historyOfKills } from './faults.ts';
 
-/** The short form of the histories in `npm run test:faults`. */
+/** The short form of `npm run test:night -- faults --only histories`. */
 
 const { url } = await findTestServer();
 afterAll(removeProcesses);

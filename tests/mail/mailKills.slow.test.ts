@@ -6,6 +6,7 @@ import { makeWorld } from '../faults/world.ts';
 import { makeCaller } from '../harness/caller.ts';
 import { type Behaviour, givenMailServer } from '../harness/mailServer.ts';
 import { readRows, removeProcesses, startService } from '../harness/process.ts';
+import { isNight } from '../harness/sample.ts';
 import { findTestServer } from '../harness/server.ts';
 
 afterAll(removeProcesses);
@@ -14,9 +15,11 @@ const MAILS_A_ROUND = 4;
 const TOKEN = 'a-token-for-this-test';
 
 /** What the mail server does until each kill. In most rounds it takes mails, and the kill follows at the moment of its answer. */
-const ROUNDS: Behaviour[] = ['take', 'stall', 'take', 'drop', 'take', 'defer', 'take', 'no greeting', 'take', 'take'];
+const ROUNDS: Behaviour[] = isNight
+  ? ['take', 'stall', 'take', 'drop', 'take', 'defer', 'take', 'no greeting', 'take', 'take']
+  : ['take', 'drop', 'take'];
 
-it('ten kills, with a mail server that defers, stalls and drops, lose no mail, double one each at most, and delay no request', async () => {
+it('kills, with a mail server that defers, stalls and drops, lose no mail, double one each at most, and delay no request', async () => {
   const found = await findTestServer();
   const place = found.url ? await givenDatabase(found.url) : await givenEmbedded();
   const server = await givenMailServer();
@@ -75,7 +78,7 @@ it('ten kills, with a mail server that defers, stalls and drops, lose no mail, d
     .map(({ text }) => /key \d+/.exec(text)![0]);
   const sent = new Set(names);
   expect(expected.filter((name) => !sent.has(name))).toEqual([]);
-  expect(expected.length).toBeGreaterThan(ROUNDS.length * 2);
+  expect(expected.length).toBeGreaterThan(ROUNDS.length);
   const doubled = names.length - sent.size;
   expect(doubled).toBeGreaterThan(0);
   expect(doubled).toBeLessThanOrEqual(ROUNDS.length);

@@ -2,8 +2,9 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { DemoName } from '../../server/database/seed/demoUsers.ts';
 import { axeFindings, LOOKS, showIn } from '../harness/axe.ts';
 import { hasBrowser } from '../harness/browser.ts';
-import { pressEverything } from '../harness/controls.ts';
+import { APP, pressEverything } from '../harness/controls.ts';
 import { givenRollout, pageOfNode } from '../harness/nodePage.ts';
+import { isNight } from '../harness/sample.ts';
 import { testService } from '../harness/service.ts';
 import { button, dialog } from '../harness/startPage.ts';
 
@@ -18,6 +19,15 @@ const VIEWS = Object.entries({
   Admin: 'members, users, user, rollouts, rollout, rollout > Abort',
   nobody: 'start, start > Sign in, start without demo data',
 }).flatMap(([name, views]) => views.split(/,\s+/).map((view) => [name, view] as [DemoName | 'nobody', string]));
+
+/** What the page links for each role, at least. */
+const BOARD = '/projects/#/boards/#';
+const PAGES_OF = {
+  Viewer: [BOARD, '/projects/#/due'],
+  Member: [BOARD, '/projects/#/tags'],
+  Owner: [BOARD, '/projects/#/members', '/projects/#/webhooks'],
+  Admin: ['/admin/users', '/admin/rollouts'],
+};
 
 describe.skipIf(!hasBrowser)('the pages', () => {
   const { givenPage, clientOf, url } = pageOfNode();
@@ -118,9 +128,34 @@ describe.skipIf(!hasBrowser)('the pages', () => {
     expect(problems).toEqual([]);
   });
 
-  // The other roles take minutes.
-  const ROLES: DemoName[] = process.env.NIGHT ? ['Viewer', 'Member', 'Owner', 'Admin'] : ['Viewer'];
-  it.each(ROLES)('each control does something that %s may do', { timeout: 600_000 }, async (name) => {
+  const ROLES = Object.keys(PAGES_OF) as (keyof typeof PAGES_OF)[];
+
+  it.each(ROLES)('%s can open each page that the page links, and sign out', async (name) => {
+    const { page, problems, refusals, enter, open } = await givenPage();
+    await enter('/', name);
+
+    const shapes = new Map([['/', '/']]);
+    for (const path of shapes.values()) {
+      await open(path);
+      const links = await page
+        .locator('a:visible')
+        .evaluateAll((all) => all.map((one) => one.getAttribute('href') ?? ''));
+      for (const link of links.filter((one) => APP.test(one))) {
+        // The pages of two boards, or of two users, are alike.
+        const shape = link.replaceAll(/\/\d+/g, '/#');
+        if (!shapes.has(shape)) shapes.set(shape, link);
+      }
+    }
+    await page.getByRole('button', { name: /^Account of/ }).click();
+    await button(page, 'Sign out').click();
+
+    expect({ problems, refusals }).toEqual({ problems: [], refusals: [] });
+    expect([...shapes.keys()]).toEqual(expect.arrayContaining(PAGES_OF[name]));
+    await button(page, 'Sign in').waitFor();
+  });
+
+  // Takes minutes for each role.
+  it.runIf(isNight).each(ROLES)('each control does something that %s may do', { timeout: 600_000 }, async (name) => {
     const given = await givenPage();
     const { page, problems, enter, open } = given;
     await enter('/', name);

@@ -12,7 +12,7 @@ import { givenVirtualServer } from './server.ts';
 import { installTime, makeLife, setVirtualNow, tasks, virtualNow } from './time.ts';
 import { makeWorld } from './world.ts';
 
-/** Runs two nodes under schedules that seeds decide, and checks what they leave: `npm run test:night -- --only schedules`. */
+/** Runs two nodes under schedules that seeds decide, and checks what they leave: `npm run test:night -- schedules`. */
 
 const options = programOptions('node tests/schedules/main.ts', { seeds: '100', from: '1', trace: 'off', stop: 'off' });
 const DAY = 86_400_000;
