@@ -18,8 +18,8 @@ import { removeProcesses } from '../harness/process.ts';
 import { findTestServer } from '../harness/server.ts';
 
 /**
- * The short form of `npm run test:faults`, which the night runs. That also kills the service on a server, as histories.test.ts
- * does, and stops one without workers under load: each worker here stops in the same way.
+ * The short form of `npm run test:faults`, which the night runs. That also stops a service without workers under load: each
+ * worker here stops in the same way.
  */
 
 const hasCluster = hasServerPrograms();
@@ -50,6 +50,10 @@ const violations = async (outcome: Promise<Outcome>) => (await outcome).violatio
 describe('acknowledged writes are stored exactly once', { timeout: 180_000 }, () => {
   it('after kill -9 of the service, on the embedded database', async () => {
     expect(await violations(onEmbedded((place) => killService(place, 1)))).toEqual([]);
+  });
+
+  it.skipIf(!serverUrl)('after kill -9 of the service, on a server', async () => {
+    expect(await violations(onServer((place) => killService(place, 1)))).toEqual([]);
   });
 
   it.skipIf(!serverUrl)('by two nodes that start, write, sync, push and take payments at once', async () => {
