@@ -21,9 +21,9 @@ const AREAS: Record<string, Area> = {
     programs: [{ words: ['tests/schedules/main.ts'], options: { seeds: '10000', from: '1' } }],
   },
   plants: {
-    says: 'races and bugs planted in copies, which schedules and histories must find',
+    says: 'bugs planted in copies of the sources, which schedules must find',
     example: '--only webhook',
-    programs: [{ words: ['tests/schedules/plants.ts'] }, { words: ['tests/history/planted.ts'] }],
+    programs: [{ words: ['tests/schedules/plants.ts'] }],
   },
   faults: {
     says: 'kills, freezes, fail-overs, upgrades, a mirror of a board, a full disk',

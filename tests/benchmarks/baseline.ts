@@ -3,7 +3,15 @@ import type { IncomingHttpHeaders } from 'node:http';
 import argon2 from 'argon2';
 import jwt from 'jsonwebtoken';
 import pg from 'pg';
-import { type Caller, FIND_CALLER, FIND_USER, type Input, OPEN_SESSION, type Statements } from './statements.ts';
+import {
+  type Caller,
+  FIND_CALLER,
+  FIND_USER,
+  type Input,
+  OPEN_SESSION,
+  STATEMENTS,
+  type Statements,
+} from './statements.ts';
 
 /**
  * What all baselines do, whatever serves it: they check the token, look up the caller, check the input and run prepared
@@ -35,7 +43,7 @@ export class Refusal extends Error {
 }
 
 /** The database of a baseline, and who calls it. */
-export function openBaseline(databaseUrl: string, secret: string, name: string, statements: Statements) {
+export function openBaseline(databaseUrl: string, secret: string, name: string) {
   const pool = new pg.Pool({ connectionString: databaseUrl, max: POOL_SIZE, application_name: name });
   const run = async (name: string, text: string, values: unknown[]): Promise<Rows> =>
     (await pool.query({ name, text, values })).rows;
@@ -51,7 +59,7 @@ export function openBaseline(databaseUrl: string, secret: string, name: string, 
 
   async function perform({ statement, check, answer }: Operation, caller: Caller, input: Input): Promise<object> {
     check(input);
-    const { text, values } = statements[statement];
+    const { text, values } = STATEMENTS[statement];
     return answer(await run(statement, text, values(caller, input)), caller);
   }
 
@@ -119,11 +127,7 @@ export const OPERATIONS: Record<string, Operation> = {
     roles: READERS,
     statement: 'listBoards',
     check: ({ tool_key = null }) => mustBe(tool_key === null || typeof tool_key === 'string', 'tool_key'),
-    answer: (boards) => {
-      if (boards[0]?.is_too_large) throw new Refusal(400, 'The boards are too large for one answer.');
-      for (const board of boards) board.is_too_large = undefined;
-      return { boards };
-    },
+    answer: (boards) => ({ boards }),
   },
   '/api/services/operations/v1/operations/boards/get': {
     status: 200,
@@ -134,7 +138,6 @@ export const OPERATIONS: Record<string, Operation> = {
     answer: ([found], { project_id }) => {
       if (!found) throw new Refusal(404, 'There is no such board.');
       if (found.project_id !== project_id) throw new Refusal(403, 'This board belongs to another project.');
-      if (found.is_too_large) throw new Refusal(400, 'The board is too large for one answer.');
       return { board: found.board };
     },
   },

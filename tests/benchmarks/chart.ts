@@ -1,5 +1,5 @@
+import type { Figures, MeasuredWorkload } from './calls.ts';
 import { percent, precise, whole } from './table.ts';
-import type { Figures, MeasuredWorkload } from './throughput.ts';
 
 const WIDTH = 960;
 const TOP = 112;
@@ -20,14 +20,13 @@ export function toChart(measured: MeasuredWorkload[], caption: string): string {
     return group;
   });
   const height = top + 40;
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" aria-label="Calls per second and CPU time per call, compared with the floor and with plain Fastify">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" aria-label="Calls per second and CPU time per call, compared with the lean floor and with plain Fastify">
 <style>
   text { font: 13px system-ui, sans-serif; fill: #1f2328; }
   .title { font-size: 18px; font-weight: 600; }
   .quiet { fill: #59636e; }
   .name { font-weight: 600; }
   .page { fill: #ffffff; }
-  .floor { fill: #8c959f; }
   .lean { fill: #6e7781; }
   .fastify { fill: #b9a36b; }
   .rest { fill: #0b6e99; }
@@ -45,8 +44,8 @@ export function toChart(measured: MeasuredWorkload[], caption: string): string {
 </style>
 <rect class="page" width="${WIDTH}" height="${height}" rx="8"/>
 <text class="title" x="${NAME_AT}" y="34">Deckhand compared with the same calls on node:http and on plain Fastify</text>
-<text class="quiet" x="${NAME_AT}" y="56">Floor (node:http) and Fastify run the same statements with pg, the lean floor the least SQL that gives the same answers.</text>
-<text x="${SPEED.at}" y="${TOP - 14}"><tspan class="name">Calls per second</tspan> <tspan class="quiet">and % of floor · lean floor · Fastify</tspan></text>
+<text class="quiet" x="${NAME_AT}" y="56">The lean floor (node:http) and Fastify run the least SQL that gives the same answers, with pg.</text>
+<text x="${SPEED.at}" y="${TOP - 14}"><tspan class="name">Calls per second</tspan> <tspan class="quiet">and % of lean floor · Fastify</tspan></text>
 <text x="${CPU.at}" y="${TOP - 14}"><tspan class="name">CPU time per call</tspan> <tspan class="quiet">Node, then PostgreSQL (pale)</tspan></text>
 ${groups.join('\n')}
 <text class="quiet" x="${NAME_AT}" y="${height - 22}">${escaped(caption)}</text>
@@ -68,7 +67,7 @@ function groupOf({ workload, figures }: MeasuredWorkload, top: number): string {
     return [
       `<text class="quiet" x="${SURFACE_AT}" y="${text}" text-anchor="end">${each.surface}</text>`,
       bar(kind, SPEED.at, y, speed),
-      `<text x="${(SPEED.at + speed + 8).toFixed(1)}" y="${text}">${whole(each.callsPerSecond)} <tspan class="quiet">${Object.values(each.shares!).map(percent).join(' · ')}</tspan></text>`,
+      `<text x="${(SPEED.at + speed + 8).toFixed(1)}" y="${text}">${whole(each.callsPerSecond)} <tspan class="quiet">${each.shares.map(([, share]) => percent(share)).join(' · ')}</tspan></text>`,
       bar(kind, CPU.at, y, node),
       bar(`${kind} database`, CPU.at + node, y, database),
       `<text x="${(CPU.at + node + database + 8).toFixed(1)}" y="${text}">${precise(costOf(each))} ms</text>`,
@@ -78,9 +77,8 @@ function groupOf({ workload, figures }: MeasuredWorkload, top: number): string {
 }
 
 const CLASSES = {
-  floor: 'floor',
   'lean floor': 'lean',
-  'without events': 'lean',
+  before: 'lean',
   Fastify: 'fastify',
   REST: 'rest',
   RPC: 'rpc',

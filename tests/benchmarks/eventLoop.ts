@@ -1,13 +1,9 @@
-import { Agent, request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
+import { askOnce, type Connection, open, whileRepeating } from '../harness/load.ts';
 import { signIn } from '../harness/process.ts';
-import { onDemoService } from './demoService.ts';
-
-/**
- * How long one request of at most 1 MiB blocks the event loop of the service: `npm run bench:event-loop`, or with `-- embedded`
- * on the embedded database, whose own work blocks it too. Another connection probes `/health/live` in a loop; the result is
- * its longest wait minus the longest wait while the service is idle.
- */
+import { givenDemo } from './programs.ts';
+import type { Run } from './run.ts';
+import { precise, type Table, whole } from './table.ts';
 
 const MIB = 1024 * 1024;
 const ROUNDS = 5;
@@ -67,60 +63,44 @@ const REQUESTS: [string, string, string][] = [
   }),
 ];
 
-const agent = new Agent({ keepAlive: true });
-await onDemoService(measureStops).finally(() => agent.destroy());
-
-async function measureStops(url: string) {
+/** How long one request of at most 1 MiB blocks the event loop: another connection probes `/health/live` in a loop. */
+export async function measureEventLoop({ isEmbedded, rounds = ROUNDS }: Run): Promise<Table[]> {
+  const { url, stop } = await (await givenDemo({ isEmbedded })).start();
   const { token } = await signIn(url);
-  const post = (path: string, body: string) =>
-    send(url + path, 'POST', body, { authorization: `Bearer ${token}`, 'content-type': 'application/json' });
-  const probe = async () => {
-    const begun = performance.now();
-    await send(`${url}/health/live`, 'GET');
-    return performance.now() - begun;
-  };
-  for (let warm = 0; warm < 200; warm++) await probe();
+  const probe = await open(url, { path: '/health/live' }, 200);
+  // On a connection of its own each, since the service closes that of a body that it refuses.
+  const post = (path: string, body: string) => askOnce(url, { path, body, token });
+  for (let warm = 0; warm < 200; warm++) await probe.send();
   for (const [, path, body] of REQUESTS) await post(path, body);
 
-  const idle = await longestWait(() => pause(1000));
-  console.log(`while the service is idle, a probe waits ${idle.toFixed(1)} ms at most`);
-  console.log(`how much longer it waited, in the best and the worst of ${ROUNDS} rounds:\n`);
+  const idle = await longestWait(probe, () => pause(1000));
+  const rows: string[][] = [];
   for (const [name, path, body] of REQUESTS) {
     const stops: number[] = [];
     let status = 0;
-    for (let round = 0; round < ROUNDS; round++) {
-      stops.push(
-        await longestWait(async () => {
-          status = await post(path, body);
-        }),
-      );
+    for (let round = 0; round < rounds; round++) {
+      const wait = await longestWait(probe, async () => {
+        status = (await post(path, body)).status;
+      });
+      stops.push(Math.max(0, wait - idle));
     }
-    const [best, worst] = [Math.min(...stops), Math.max(...stops)].map((stop) => Math.max(0, stop - idle).toFixed(0));
-    console.log(`${name.padEnd(45)} ${String(body.length).padStart(8)} bytes  ${status}  ${best} to ${worst} ms`);
+    rows.push([name, whole(body.length), `${status}`, whole(Math.min(...stops)), whole(Math.max(...stops))]);
   }
-
-  async function longestWait(work: () => Promise<unknown>): Promise<number> {
-    let isOver = false;
-    const probing = (async () => {
-      let longest = 0;
-      while (!isOver) {
-        longest = Math.max(longest, await probe());
-        await pause(1);
-      }
-      return longest;
-    })();
-    await pause(5);
-    await work();
-    isOver = true;
-    return probing;
-  }
+  await stop();
+  const columns = ['', 'bytes', 'status', 'best round: ms', 'worst'];
+  const note = `A probe waits ${precise(idle, 1)} ms at most while the service is idle; the figures are what it waits longer.`;
+  return [{ title: 'How long one request blocks others', columns, rows, note }];
 }
 
-function send(url: string, method: string, body?: string, headers?: Record<string, string>): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const call = request(url, { agent, method, headers }, (response) => {
-      response.resume().on('end', () => resolve(response.statusCode!));
-    });
-    call.on('error', reject).end(body);
+async function longestWait(probe: Connection, work: () => Promise<unknown>): Promise<number> {
+  let longest = 0;
+  const keepProbing = async () => {
+    longest = Math.max(longest, await probe.send());
+    await pause(1);
+  };
+  await whileRepeating([keepProbing], async () => {
+    await pause(5);
+    await work();
   });
+  return longest;
 }

@@ -1,105 +1,84 @@
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import { median, open } from '../harness/load.ts';
 import type { StartedService } from '../harness/process.ts';
-import { bytesOf, open, percentile, sendSteadily, whileRepeating } from './load.ts';
-import { onStage, programOf, type Stage } from './stage.ts';
-import { median, precise, type Table, whole } from './table.ts';
-import type { Length } from './throughput.ts';
+import { BESIDE_COLUMNS, type Beside, besideCells, measureBeside, openLists } from './beside.ts';
+import { type Programs, programOf, withPrograms } from './programs.ts';
+import type { Run } from './run.ts';
+import { type Table, whole } from './table.ts';
 import { cpuMilliseconds } from './usage.ts';
-import { getBoard, listBoards, SURFACES, type Surface } from './workloads.ts';
+import { getBoard, SURFACES, type Surface } from './workloads.ts';
 
 const REQUESTS_IN_ROUND = 5;
 const LISTS_PER_SECOND = 50;
-/** How many lists can wait at once while the event loop is blocked. */
-const LISTING = 100;
 
 type Measured = {
-  surface: Surface;
+  program: StartedService;
+  beside: Beside;
+  load: () => Promise<number>;
   milliseconds: number[];
   nodeMilliseconds: number;
   databaseMilliseconds: number;
   stops: number[];
-  alone: number[];
-  meanwhile: number[];
 };
 
 /** What a board of 5,000 cards costs, and how much it slows down other users. */
-export async function measureLargeBoard(length: Length): Promise<Table> {
+export function measureLargeBoard(run: Run): Promise<Table[]> {
   const NODE_OPTIONS = `--import=${pathToFileURL(join(import.meta.dirname, 'stops.ts')).href}`;
-  const all = await onStage((stage) => measureInTurns(stage, length), { more: { NODE_OPTIONS } });
-  return {
-    title: 'boards/get of 5,000 cards, one request at a time',
-    note:
-      'A stop is the longest CPU time between two turns of the event loop. Another user lists boards ' +
-      `${LISTS_PER_SECOND} times a second, alone and meanwhile.`,
-    columns: ['', 'ms', 'Node ms', 'PostgreSQL ms', 'stop ms', 'list p99 alone', 'meanwhile', 'times'],
-    rows: all.map(({ surface, milliseconds, nodeMilliseconds, databaseMilliseconds, stops, alone, meanwhile }) => {
-      const [before, after] = [alone, meanwhile].map((times) => percentile(Float64Array.from(times).sort(), 0.99));
-      return [
-        surface,
+  return withPrograms((programs) => measureAll(programs, run), { before: run.before, more: { NODE_OPTIONS } });
+}
+
+async function measureAll(programs: Programs, { seconds = 1, rounds = 7 }: Run): Promise<Table[]> {
+  const surfaces = SURFACES.filter((surface) => programOf(programs, surface));
+  const all = await Promise.all(surfaces.map((surface) => openBoard(programs, surface)));
+  for (const { load } of all) for (let warm = 0; warm < REQUESTS_IN_ROUND; warm++) await load();
+  for (let round = 0; round < rounds; round++) for (const measured of all) await measureRound(programs, measured);
+  const times = await measureBeside(
+    all.map(({ beside }) => beside),
+    seconds,
+    rounds,
+  );
+  return [
+    {
+      title: 'boards/get of 5,000 cards, one request at a time',
+      note:
+        'A stop is the longest CPU time between two turns of the event loop. Another user lists boards ' +
+        `${LISTS_PER_SECOND} times a second, alone and meanwhile.`,
+      columns: ['', 'ms', 'Node ms', 'PostgreSQL ms', 'stop ms', ...BESIDE_COLUMNS.map((name) => `list ${name}`)],
+      rows: all.map(({ beside, milliseconds, nodeMilliseconds, databaseMilliseconds, stops }, at) => [
+        beside.name,
         whole(median(milliseconds)),
         whole(nodeMilliseconds / milliseconds.length),
         whole(databaseMilliseconds / milliseconds.length),
         whole(median(stops)),
-        `${precise(before!, 1)} ms`,
-        `${precise(after!, 1)} ms`,
-        precise(after! / before!, 1),
-      ];
-    }),
-  };
-}
-
-async function measureInTurns(stage: Stage, { rounds, seconds }: Length): Promise<Measured[]> {
-  const callers = await Promise.all(SURFACES.map((surface) => openCallers(stage, surface)));
-  for (const { load, list } of callers) {
-    for (let warm = 0; warm < REQUESTS_IN_ROUND; warm++) await load();
-    await list((2 * LISTING) / LISTS_PER_SECOND);
-  }
-  for (let round = 0; round < rounds; round++) {
-    for (const { program, measured, load, list } of callers) {
-      await longestStop(program);
-      const nodeBefore = cpuMilliseconds(program.pid);
-      const databaseBefore = await stage.usage!.cpuMilliseconds();
-      for (let request = 0; request < REQUESTS_IN_ROUND; request++) measured.milliseconds.push(await load());
-      measured.nodeMilliseconds += cpuMilliseconds(program.pid) - nodeBefore;
-      measured.databaseMilliseconds += (await stage.usage!.cpuMilliseconds()) - databaseBefore;
-      measured.stops.push(await longestStop(program));
-
-      measured.alone.push(...(await list(seconds)));
-      measured.meanwhile.push(...(await whileRepeating([load], () => list(seconds))));
-    }
-  }
-  for (const { close } of callers) close();
-  return callers.map(({ measured }) => measured);
-}
-
-async function openCallers(stage: Stage, surface: Surface) {
-  const program = programOf(stage, surface);
-  const { readers } = stage.tenants;
-  const collector = stage.tenants.collectors[0]!;
-  const connect = (request: ReturnType<typeof getBoard>) => open(program.url, bytesOf(program.url, request), 200);
-  const loader = await connect({ ...getBoard(surface, collector.board_id), token: collector.token });
-  const lister = { ...listBoards(surface), token: readers[0]!.token };
-  const listers = await Promise.all(Array.from({ length: LISTING }, () => connect(lister)));
-  const measured: Measured = {
-    surface,
-    milliseconds: [],
-    nodeMilliseconds: 0,
-    databaseMilliseconds: 0,
-    stops: [],
-    alone: [],
-    meanwhile: [],
-  };
-  return {
-    program,
-    measured,
-    load: () => loader.send(),
-    list: (seconds: number) => sendSteadily(listers, LISTS_PER_SECOND, seconds),
-    close: () => {
-      for (const { close } of [loader, ...listers]) close();
+        ...besideCells(times[at]!),
+      ]),
     },
+  ];
+}
+
+async function openBoard(programs: Programs, surface: Surface): Promise<Measured> {
+  const program = programOf(programs, surface)!;
+  const { readers, collectors } = programs.users;
+  const { token, board_id } = collectors[0]!;
+  const loader = await open(program.url, { ...getBoard(surface, board_id), token }, 200);
+  const load = () => loader.send();
+  const steady = await openLists(program.url, readers[0]!.token, surface);
+  return {
+    ...{ program, load, milliseconds: [], nodeMilliseconds: 0, databaseMilliseconds: 0, stops: [] },
+    beside: { name: surface, steady, perSecond: LISTS_PER_SECOND, others: [load] },
   };
+}
+
+async function measureRound({ usage }: Programs, measured: Measured): Promise<void> {
+  const { program, load } = measured;
+  await longestStop(program);
+  const [nodeBefore, databaseBefore] = [cpuMilliseconds(program.pid), await usage!.cpuMilliseconds()];
+  for (let request = 0; request < REQUESTS_IN_ROUND; request++) measured.milliseconds.push(await load());
+  measured.nodeMilliseconds += cpuMilliseconds(program.pid) - nodeBefore;
+  measured.databaseMilliseconds += (await usage!.cpuMilliseconds()) - databaseBefore;
+  measured.stops.push(await longestStop(program));
 }
 
 /** The longest stop since the last call of this function. */

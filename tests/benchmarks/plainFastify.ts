@@ -4,7 +4,7 @@ import { ListedBoard } from '../../shared/board.ts';
 import { CreatedCard } from '../../shared/card.ts';
 import { Comment } from '../../shared/comment.ts';
 import { AUTHENTICATE, inputOf, OPERATIONS, openBaseline } from './baseline.ts';
-import { type Caller, STATEMENTS } from './statements.ts';
+import type { Caller } from './statements.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -17,7 +17,7 @@ declare module 'fastify' {
  * its body parser, hooks and response schemas.
  */
 export async function startPlainFastify(databaseUrl: string, secret: string) {
-  const { perform, findCaller, authenticate, end } = openBaseline(databaseUrl, secret, 'plain-fastify', STATEMENTS);
+  const { perform, findCaller, authenticate, end } = openBaseline(databaseUrl, secret, 'plain-fastify');
   const app = Fastify();
   app.decorateRequest('baselineCaller', null);
   app.addHook('onClose', end);

@@ -1,17 +1,11 @@
-import { removeProcesses, type StartedService, startService } from '../harness/process.ts';
-import { programOptions } from '../harness/programOptions.ts';
-import { removeBenchDatabases } from './database.ts';
-import { type Load, load } from './load.ts';
-import { describeRun } from './page.ts';
-import { givenFilledDatabase } from './stage.ts';
-import { precise, type Table, toText, whole } from './table.ts';
-import type { Tenants } from './tenants.ts';
-import { watchDatabase } from './usage.ts';
+import { type Load, load } from '../harness/load.ts';
+import { type StartedService, startService } from '../harness/process.ts';
+import { givenUsers } from './programs.ts';
+import type { Run } from './run.ts';
+import { precise, type Table, whole } from './table.ts';
+import { type DatabaseUsage, watchDatabase } from './usage.ts';
+import type { Users } from './users.ts';
 import { WORKLOADS, type Workload } from './workloads.ts';
-
-/** Calls per second of several nodes, and of several workers of one node, on one database: `npm run bench:scaling`. */
-
-const options = programOptions('npm run bench:scaling --', { seconds: '2', rounds: '3' });
 
 /** How many nodes, and how many workers each. */
 const SHAPES = [
@@ -22,63 +16,48 @@ const SHAPES = [
 ];
 const MEASURED = ['boards/list', 'boards/get', 'cards/create'];
 
-const { settings, tenants } = await givenFilledDatabase({ isEmbedded: false });
-try {
+/** Calls per second of several nodes, and of several workers of one node, on one database. */
+export async function measureScaling({ seconds = 2, rounds = 3 }: Run): Promise<Table[]> {
+  const { settings, users } = await givenUsers();
   const usage = await watchDatabase(settings.DATABASE_URL!);
-  console.log(`${describeRun(usage.version)}\n`);
-  const workloads = WORKLOADS.filter(({ name }) => MEASURED.includes(name));
   const rows: string[][] = [];
   for (const { nodes, workers } of SHAPES) {
     const more: Record<string, string> = workers > 1 ? { WORKERS: String(workers) } : {};
     const running = await Promise.all(Array.from({ length: nodes }, () => startService({ ...settings, ...more })));
-    for (const workload of workloads) rows.push([`${nodes}`, `${workers}`, ...(await figures(workload, running))]);
+    for (const workload of WORKLOADS.filter(({ name }) => MEASURED.includes(name))) {
+      const call = (seconds: number) => callAll(workload, running, users, seconds);
+      rows.push([`${nodes}`, `${workers}`, workload.name, ...(await figuresOf(call, usage, { seconds, rounds }))]);
+    }
     await Promise.all(running.map(({ stop }) => stop()));
   }
-  console.log(toText(tableOf(rows)));
   await usage.stop();
+  const columns = ['nodes', 'workers', 'call', 'calls/s', 'p50 ms', 'p99 ms', 'PostgreSQL CPU ms'];
+  return [{ title: 'Nodes and workers', columns, rows, names: 3 }];
+}
 
-  async function figures(workload: Workload, nodes: StartedService[]): Promise<string[]> {
-    const rounds: { rate: number; p50: number; p99: number; database: number }[] = [];
-    await callAll(workload, nodes, tenants, 1);
-    for (let round = 0; round < Number(options.rounds); round++) {
-      const before = await usage.cpuMilliseconds();
-      const loads = await callAll(workload, nodes, tenants, Number(options.seconds));
-      const calls = loads.reduce((sum, { count }) => sum + count, 0);
-      rounds.push({
-        rate: loads.reduce((sum, { requestsPerSecond }) => sum + requestsPerSecond, 0),
-        p50: Math.max(...loads.map(({ p50 }) => p50)),
-        p99: Math.max(...loads.map(({ p99 }) => p99)),
-        database: ((await usage.cpuMilliseconds()) - before) / calls,
-      });
-    }
-    const { rate, p50, p99, database } = rounds.toSorted((one, other) => one.rate - other.rate)[rounds.length >> 1]!;
-    return [workload.name, whole(rate), precise(p50, 1), precise(p99, 1), precise(database)];
+/** Those of the round with the median rate. */
+async function figuresOf(
+  call: (seconds: number) => Promise<Load[]>,
+  usage: DatabaseUsage,
+  { seconds, rounds }: { seconds: number; rounds: number },
+): Promise<string[]> {
+  const all: { rate: number; cells: string[] }[] = [];
+  await call(1);
+  for (let round = 0; round < rounds; round++) {
+    const before = await usage.cpuMilliseconds();
+    const loads = await call(seconds);
+    const database = (await usage.cpuMilliseconds()) - before;
+    const calls = loads.reduce((sum, { count }) => sum + count, 0);
+    const rate = loads.reduce((sum, { requestsPerSecond }) => sum + requestsPerSecond, 0);
+    const most = (figure: 'p50' | 'p99') => precise(Math.max(...loads.map((load) => load[figure])), 1);
+    all.push({ rate, cells: [whole(rate), most('p50'), most('p99'), precise(database / calls)] });
   }
-} finally {
-  await removeProcesses();
-  await removeBenchDatabases();
+  return all.toSorted((one, other) => one.rate - other.rate)[rounds >> 1]!.cells;
 }
 
 /** The same 32 users, spread over the nodes. */
-function callAll(workload: Workload, nodes: StartedService[], tenants: Tenants, seconds: number): Promise<Load[]> {
-  const requests = workload.requests('REST', tenants);
-  return Promise.all(
-    nodes.map(({ url }, node) =>
-      load(
-        url,
-        requests.filter((_, at) => at % nodes.length === node),
-        workload.status,
-        seconds,
-      ),
-    ),
-  );
-}
-
-function tableOf(rows: string[][]): Table {
-  return {
-    title: 'Nodes and workers',
-    columns: ['nodes', 'workers', 'call', 'calls/s', 'p50 ms', 'p99 ms', 'PostgreSQL CPU ms'],
-    rows,
-    names: 3,
-  };
+function callAll(workload: Workload, nodes: StartedService[], users: Users, seconds: number): Promise<Load[]> {
+  const requests = workload.requests('REST', users);
+  const requestsOf = (node: number) => requests.filter((_, at) => at % nodes.length === node);
+  return Promise.all(nodes.map(({ url }, node) => load(url, requestsOf(node), workload.status, seconds)));
 }

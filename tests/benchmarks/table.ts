@@ -32,9 +32,3 @@ const padded = (cells: string[], widths: number[], names: number) =>
 export const whole = (value: number) => Math.round(value).toLocaleString('en');
 export const precise = (value: number, digits = 2) => value.toFixed(digits);
 export const percent = (share: number) => `${Math.round(share * 100)} %`;
-
-export function median(values: number[]): number {
-  const sorted = values.toSorted((one, other) => one - other);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
-}

@@ -1,126 +1,78 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { pino } from 'pino';
-import { createClient } from '../../client/client.ts';
-import { openServices } from '../../server/api/services.ts';
-import { buildApp } from '../../server/boot/app.ts';
-import { connect, type Database } from '../../server/database/connect.ts';
-import { IN_MEMORY } from '../../server/database/embedded/location.ts';
-import { migrate } from '../../server/database/migrate.ts';
 import { query, transact } from '../../server/database/query.ts';
-import { readSettings } from '../../server/runtime/env.ts';
-import { findTestServer } from '../harness/server.ts';
-import { givenBenchDatabase } from './database.ts';
+import { median, open, percentiles, whileRepeating } from '../harness/load.ts';
+import type { Run } from './run.ts';
+import { precise, type Table, whole } from './table.ts';
+import {
+  addGroups,
+  BOARD,
+  COPIES,
+  countCopies,
+  givenMaster,
+  givenTemplateService,
+  lastCardId,
+} from './templateRows.ts';
+import { residentMegabytes } from './usage.ts';
+import { listBoards } from './workloads.ts';
 
-/**
- * Measures syncing and pushing templates: `npm run bench:templates`, or with `-- embedded` without a server. Prints each figure
- * with its limit.
- */
+const PROJECTS = 5000;
+const MANY_PROJECTS = 16_667;
+const EMBEDDED_PROJECTS = 1000;
+const MOST_ROUNDS = 3;
 
-export const SECRET = 'a secret for benchmarks that nobody else uses';
-const GROUPS = 6;
-const CARDS_IN_GROUP = 10;
+type Synced = { sync: number; again: number; idsUsed: number; megabytes: number; p99: number; lists: number };
 
-const { url: server } = process.argv[2] === 'embedded' ? {} : await findTestServer();
-if (process.argv[1] === import.meta.filename) await reportAll();
-
-async function reportAll() {
-  if (server) {
-    console.log('On a PostgreSQL server:');
-    // First, while the memory of the process has not grown yet.
-    const alone = await onFreshDatabase((database) => measureSync(database, 5000, { isListing: false }));
-    const bare = await onFreshDatabase((database) => bareInsert(database, 5000));
-    const first = await onFreshDatabase((database) => measureSync(database, 5000));
-    report('bare INSERT … SELECT of 300,000 cards', `${bare} ms`);
-    report(
-      'sync of 5,000 projects × 60 cards',
-      `${first.sync} ms, ${(first.sync / bare).toFixed(2)} times the bare insert`,
-      '1.3 times',
-    );
-    report('the same again, nothing new', `${first.again} ms, ${first.idsUsed} ids used`, '1,000 ms, 0 ids');
-    report(
-      'the same without other requests',
-      `${alone.sync} ms, ${(alone.sync / bare).toFixed(2)} times the bare insert`,
-      '1.3 times',
-    );
-    report('growth of Node memory', `${alone.memoryMegabytes} MB`, '50 MB');
-    report('boards/list meanwhile, p99', `${first.p99} ms of ${first.requests} requests`, '500 ms');
-    const large = await onFreshDatabase((database) => measureSync(database, 16_667));
-    report(
-      'sync of 1,000,020 cards',
-      `${large.sync} ms, ${(large.sync / first.sync / (16_667 / 5000)).toFixed(2)} times linear`,
-      'about 1',
-    );
-  } else {
-    console.log('SKIPPED: no PostgreSQL server is reachable.');
+/** Compares a sync of 60 cards to 5,000 projects with one bare `insert … select` of the same 300,000 cards. */
+export async function measureSync({ rounds = MOST_ROUNDS }: Run): Promise<Table[]> {
+  const bare: number[] = [];
+  const synced: Synced[] = [];
+  for (let round = 0; round < Math.min(rounds, MOST_ROUNDS); round++) {
+    bare.push(await bareInsert(PROJECTS));
+    synced.push(await sync(PROJECTS, { isListing: false }));
   }
-
-  console.log('On the embedded database:');
-  const embedded = await open(readSettings({ DATA_DIR: IN_MEMORY, JWT_SECRET: SECRET }));
-  const figures = await measureSync(embedded, 1000);
-  report('sync of 1,000 projects × 60 cards', `${figures.sync} ms`);
-  report('boards/list meanwhile, p99', `${figures.p99} ms of ${figures.requests} requests`, '1,000 ms');
-  process.exit();
+  const times = synced.map(({ sync }, round) => sync / bare[round]!);
+  const middle = (figure: keyof Synced) => whole(median(synced.map((each) => each[figure])));
+  return [
+    {
+      title: 'Sync of 60 cards to 5,000 projects',
+      note: `It uses ${middle('idsUsed')} ids again, and ${middle('megabytes')} MB more memory at most.`,
+      columns: ['', 'ms', 'of the bare insert'],
+      rows: [
+        ['one bare insert … select of 300,000 cards', whole(median(bare)), '1.00'],
+        ['sync', middle('sync'), precise(median(times))],
+        ['sync again, nothing new', middle('again'), ''],
+      ],
+    },
+  ];
 }
 
-export function report(what: string, figure: string, limit?: string) {
-  console.log(`  ${what}: ${figure}${limit ? ` (at most ${limit})` : ''}`);
+/** The same while another user lists boards, to more projects, and on the embedded database. */
+export async function measureTemplates({ projects, ...run }: Run): Promise<Table[]> {
+  const tables = await measureSync({ ...run, projects });
+  const first = await sync(PROJECTS);
+  const large = await sync(MANY_PROJECTS);
+  const embedded = await sync(EMBEDDED_PROJECTS, { isEmbedded: true });
+  const row = (name: string, { sync, again, p99, lists }: Synced, linear = '') => [
+    ...[name, whole(sync), whole(again), linear, precise(p99, 1), whole(lists)],
+  ];
+  const linear = precise(large.sync / first.sync / (MANY_PROJECTS / PROJECTS));
+  const table: Table = {
+    title: 'Sync of 60 cards while another user lists boards',
+    columns: ['projects', 'ms', 'again, nothing new', 'times linear', 'boards/list p99 ms', 'of so many'],
+    rows: [
+      row(whole(PROJECTS), first),
+      row(whole(MANY_PROJECTS), large, linear),
+      row(`${whole(EMBEDDED_PROJECTS)}, embedded`, embedded),
+    ],
+  };
+  return [...tables, table];
 }
 
-export async function onFreshDatabase<Result>(work: (database: Database) => Promise<Result>): Promise<Result> {
-  const { settings, remove } = await givenBenchDatabase({ isEmbedded: false });
-  const database = await open(readSettings(settings));
-  try {
-    return await work(database);
-  } finally {
-    await database.close();
-    await remove();
-  }
-}
-
-async function open(settings: ReturnType<typeof readSettings>): Promise<Database> {
-  const database = await connect(settings);
-  await migrate(database);
-  return database;
-}
-
-/** Projects, a superadmin, and a master board with its groups and cards; the board's id is 1. */
-export async function fill({ db }: Database, projects: number) {
-  await query(db, sql`insert into platforms (name) values ('Bench')`);
-  await query(
-    db,
-    sql`insert into projects (platform_id, name) select 1, 'Project ' || n from generate_series(1, ${projects}::int) n`,
-  );
-  await query(
-    db,
-    sql`insert into users (name, email, password_hash, superadmin, default_project_id) values ('Bench', 'bench@example.test', 'x', true, 1)`,
-  );
-  await query(db, sql`insert into sessions (user_id, expires_at) values (1, now() + interval '1 day')`);
-  await query(db, sql`insert into boards (is_master, title) values (true, 'Master')`);
-  await query(
-    db,
-    sql`insert into groups (is_master, board_id, title, position) select true, 1, 'Group ' || n, n from generate_series(1, ${GROUPS}::int) n`,
-  );
-  await query(
-    db,
-    sql`insert into cards (is_master, group_id, title, description, position, sort_order)
-      select true, g, 'Card ' || n, repeat('Some text. ', 10), n, n from generate_series(1, ${GROUPS}::int) g, generate_series(1, ${CARDS_IN_GROUP}::int) n`,
-  );
-  await query(db, sql`analyze`);
-}
-
-export async function bareInsert(database: Database, projects: number): Promise<number> {
-  await fill(database, projects);
-  const db = database.db;
-  await query(
-    db,
-    sql`insert into boards (project_id, platform_id, title, master_board_id) select id, 1, 'Master', 1 from projects`,
-  );
-  await query(
-    db,
-    sql`insert into groups (project_id, platform_id, board_id, title, master_group_id)
-      select b.project_id, 1, b.id, g.title, g.id from boards b, groups g where not b.is_master and g.is_master`,
-  );
-  return milliseconds(() =>
+async function bareInsert(projects: number): Promise<number> {
+  const { database } = await givenMaster(projects);
+  await addGroups(database);
+  const time = await milliseconds(() =>
     database.withoutTimeouts(({ db }) =>
       transact(db, async (db) => {
         // The same planner settings as a sync: without them the bare statement takes several times as long.
@@ -134,68 +86,36 @@ export async function bareInsert(database: Database, projects: number): Promise<
       }),
     ),
   );
+  await database.close();
+  return time;
 }
 
-/** A service on this database, and a client of its superadmin. */
-export async function openClient(database: Database) {
-  const logger = pino({ level: 'silent' });
-  const settings = readSettings({ RATE_LIMIT_PER_MINUTE: '100000000', JWT_SECRET: SECRET });
-  const services = await openServices(settings, database, SECRET, logger);
-  const app = await buildApp({ ...services, logger, trustProxy: false, allowedOrigins: [], isStopping: () => false });
-  const url = await app.listen({ host: '127.0.0.1', port: 0 });
-  const [session] = await query(database.db, sql<{ id: string }>`select id from sessions`);
-  const client = createClient({ url, token: services.tokens.sign({ userId: 1, sessionId: session!.id }) });
-  return { client, close: () => app.close() };
-}
-
-export async function measureSync(database: Database, projects: number, { isListing = true } = {}) {
-  await fill(database, projects);
-  const { client, close } = await openClient(database);
-
-  const before = memory();
+async function sync(projects: number, { isListing = true, isEmbedded = false } = {}): Promise<Synced> {
+  const { client, database, url, token, stop } = await givenTemplateService(projects, { isEmbedded });
+  const before = residentMegabytes(process.pid);
   let most = before;
-  const watch = setInterval(() => {
-    most = Math.max(most, memory());
-  }, 20);
-  let isRunning = true;
-  const latencies: number[] = [];
-  const listing = (async () => {
-    while (isListing && isRunning) latencies.push(await milliseconds(() => client.boards.list.query()));
-  })();
-
-  const syncTime = await milliseconds(() => client.masterBoards.sync.mutate({ board_id: 1 }));
-  isRunning = false;
-  await listing;
-  clearInterval(watch);
-
-  const lastId = async () =>
-    (await query(database.db, sql<{ id: number }>`select last_value::int as id from cards_id_seq`))[0]!.id;
-  const idBefore = await lastId();
-  const again = await milliseconds(() => client.masterBoards.sync.mutate({ board_id: 1 }));
-  const [count] = await query(
-    database.db,
-    sql<{ count: number }>`select count(*)::int as count from cards where not is_master`,
-  );
-  if (count!.count !== projects * GROUPS * CARDS_IN_GROUP) throw new Error(`There are ${count!.count} copies.`);
-  await close();
-
-  latencies.sort((a, b) => a - b);
-  return {
-    sync: syncTime,
-    again,
-    idsUsed: (await lastId()) - idBefore,
-    memoryMegabytes: Math.round(most - before),
-    p99: latencies[Math.floor(latencies.length * 0.99)]!,
-    requests: latencies.length,
+  const watch = async () => {
+    most = Math.max(most, residentMegabytes(process.pid));
+    await pause(20);
   };
-}
-
-function memory(): number {
-  return process.memoryUsage().rss / 1024 / 1024;
+  const lister = await open(url, { ...listBoards('REST'), token }, 200);
+  const lists: number[] = [];
+  const list = async () => lists.push(await lister.send());
+  const run = () => milliseconds(() => client.masterBoards.sync.mutate(BOARD));
+  const synced = await whileRepeating(isListing ? [watch, list] : [watch], run);
+  lister.close();
+  const idBefore = await lastCardId(database);
+  const again = await run();
+  const idsUsed = (await lastCardId(database)) - idBefore;
+  const copies = await countCopies(database);
+  if (copies !== projects * COPIES) throw new Error(`There are ${copies} copies.`);
+  await stop();
+  const [p99 = Number.NaN] = percentiles(lists, 0.99);
+  return { sync: synced, again, idsUsed, megabytes: most - before, p99, lists: lists.length };
 }
 
 export async function milliseconds(work: () => Promise<unknown>): Promise<number> {
   const begun = performance.now();
   await work();
-  return Math.round(performance.now() - begun);
+  return performance.now() - begun;
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
+import { onServer } from '../harness/server.ts';
 
 const MILLISECONDS_PER_TICK = 10;
 
@@ -25,8 +26,7 @@ export function residentMegabytes(pid: number): number {
 export type DatabaseUsage = {
   /** The CPU time of the server processes for this database; NaN if the server is on another machine. */
   cpuMilliseconds: () => Promise<number>;
-  version: string;
-  stop: () => Promise<void>;
+  stop: () => Promise<unknown>;
 };
 
 /** Measures only the PostgreSQL processes of one database, without other work of the server, such as autovacuum. */
@@ -37,9 +37,7 @@ export async function watchDatabase(databaseUrl: string): Promise<DatabaseUsage>
   await client.connect();
   const isLocal = /^(127\.|localhost$|::1$|\[::1\]$|$)/.test(new URL(databaseUrl).hostname);
   const lastSeen = new Map<number, number>();
-  const { rows } = await client.query("select current_setting('server_version') as version");
   return {
-    version: rows[0].version,
     cpuMilliseconds: async () => {
       if (!isLocal) return Number.NaN;
       const { rows } = await client.query(
@@ -51,4 +49,14 @@ export async function watchDatabase(databaseUrl: string): Promise<DatabaseUsage>
     },
     stop: () => client.end(),
   };
+}
+
+/** `no PostgreSQL` without a server. */
+export async function serverVersion(url: string | undefined): Promise<string> {
+  if (!url) return 'no PostgreSQL';
+  const [{ version } = { version: '' }] = await onServer<{ version: string }>(
+    url,
+    "select current_setting('server_version') as version",
+  );
+  return `PostgreSQL ${version.split(' ', 1)[0]}`;
 }

@@ -1,10 +1,10 @@
 import superjson from 'superjson';
-import type { LoadRequest } from './load.ts';
-import type { Tenants } from './tenants.ts';
+import type { LoadRequest } from '../harness/load.ts';
+import type { Users } from './users.ts';
 
-/** The baselines: written by hand with `node:http`, with our statements and with lean ones, and with plain Fastify. */
-export type Baseline = 'floor' | 'lean floor' | 'without events' | 'Fastify';
-export type Surface = Baseline | 'REST' | 'RPC' | 'RPC × 10';
+/** What the service is compared with: a server written by hand with `node:http`, plain Fastify, and another checkout of the service. */
+export type Rival = 'lean floor' | 'Fastify' | 'before';
+export type Surface = Rival | 'REST' | 'RPC' | 'RPC × 10';
 
 /** An operation that many users call at once. */
 export type Workload = {
@@ -12,18 +12,16 @@ export type Workload = {
   /** The expected status over REST. */
   status: number;
   surfaces: Surface[];
-  requests: (surface: Surface, tenants: Tenants) => LoadRequest[];
+  requests: (surface: Surface, users: Users) => LoadRequest[];
 };
 
 const OPERATIONS = '/services/operations/v1/operations';
 /** Three groups, eight cards. */
-const DEMO_BOARD = 2;
+export const DEMO_BOARD = 2;
 const BATCH = 10;
 /** With more at once the service would answer 429 to some: it checks two passwords at a time. */
 const SIGNING_IN = 8;
-export const SURFACES: Surface[] = ['floor', 'lean floor', 'Fastify', 'REST', 'RPC'];
-/** With the lean floor without events as well: the difference is what an event costs. */
-const WRITE_SURFACES: Surface[] = ['floor', 'lean floor', 'without events', 'Fastify', 'REST', 'RPC'];
+export const SURFACES: Surface[] = ['lean floor', 'Fastify', 'before', 'REST', 'RPC'];
 
 /** RPC answers every success with 200. */
 export const statusOf = ({ status }: Workload, surface: Surface) => (surface.startsWith('RPC') ? 200 : status);
@@ -46,11 +44,11 @@ export const WORKLOADS: Workload[] = [
   {
     name: 'cards/create',
     status: 201,
-    surfaces: WRITE_SURFACES,
+    surfaces: SURFACES,
     requests: (surface, { writers }) =>
       writers.map(({ token, group_id }) => ({
         token,
-        ...call(surface, `${OPERATIONS}/cards/create`, 'cards.create', {
+        ...createCard(surface, {
           title: 'Write the launch post',
           group_id,
           priority: 'high',
@@ -61,7 +59,7 @@ export const WORKLOADS: Workload[] = [
   {
     name: 'comments/create',
     status: 201,
-    surfaces: WRITE_SURFACES,
+    surfaces: SURFACES,
     requests: (surface, { writers }) =>
       writers.map(({ token, card_id }) => ({
         token,
@@ -85,10 +83,12 @@ export const WORKLOADS: Workload[] = [
 ];
 
 export const listBoards = (surface: Surface) => call(surface, `${OPERATIONS}/boards/list`, 'boards.list', {});
+export const createCard = (surface: Surface, input: object) =>
+  call(surface, `${OPERATIONS}/cards/create`, 'cards.create', input);
 export const getBoard = (surface: Surface, id: number) =>
   call(surface, `${OPERATIONS}/boards/get`, 'boards.get', { id });
 
-function call(surface: Surface, path: string, procedure: string, input: object): LoadRequest {
+export function call(surface: Surface, path: string, procedure: string, input: object): LoadRequest {
   if (!surface.startsWith('RPC')) return { path: `/api${path}`, body: JSON.stringify(input) };
 
   const sent = superjson.serialize(input);

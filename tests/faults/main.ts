@@ -1,7 +1,6 @@
 import { removeProcesses } from '../harness/process.ts';
 import { programOptions } from '../harness/programOptions.ts';
 import { findTestServer } from '../harness/server.ts';
-import { historyOfFailover, historyOfKills, historyOfReplicas } from '../history/faults.ts';
 import { freezeDatabase, killDatabase, silenceDatabase, stopInSilence } from './databaseFaults.ts';
 import { failOver } from './failover.ts';
 import { fillDisk, mountDisk } from './fullDisk.ts';
@@ -34,8 +33,6 @@ const values = programOptions('npm run test:night -- faults', {
   starts: '10',
   /** How many changes the mirror of a board must follow. */
   changes: '20000',
-  /** How long each history is recorded. */
-  'history-seconds': '60',
   /** How many cards the upgrades begin with, and how long each of their phases lasts at least. */
   cards: '300000',
   'phase-seconds': '0',
@@ -52,7 +49,6 @@ const counts = {
   cards: Number(values.cards),
   phaseSeconds: Number(values['phase-seconds']),
 };
-const HISTORY = { seconds: Number(values['history-seconds']), callers: 16, seed: Date.now() };
 const FROZEN = { seconds: 15, secondsAfter: 12 };
 const SILENT = { seconds: 45, secondsAfter: 12 };
 const LONGEST_RECOVERY_MILLISECONDS = 1_000;
@@ -77,7 +73,6 @@ try {
   for (const on of serverUrl ? [onEmbedded, onServer] : [onEmbedded]) {
     await attempt('kill -9 of the service', () => on((place) => killService(place, half(counts.kills))));
     await attempt('SIGTERM under clients', () => on((place) => stopService(place, half(counts.stops), CLIENTS)));
-    await attempt('histories with kills', () => on((place) => historyOfKills(place, HISTORY)));
   }
   if (serverUrl) {
     await attempt('SIGTERM under clients, workers', () =>
@@ -102,8 +97,6 @@ try {
       onServer((place) => killDatabase(place, cluster, counts.databaseKills, LONGEST_RECOVERY_MILLISECONDS)),
     );
     await attempt('fail-over', () => failOver(counts.failovers, 500));
-    await attempt('histories with a fail-over', () => historyOfFailover(HISTORY));
-    await attempt('histories with a replica', () => historyOfReplicas(HISTORY));
     await attempt('PostgreSQL frozen', () => onServer((place) => freezeDatabase(place, cluster, FROZEN)));
     for (const version of [FIRST, PREVIOUS])
       await attempt(`upgrade from the ${version.name}`, () => upgradeFrom(version));

@@ -36,10 +36,7 @@ export type OldVersion = Version & {
 
 /** The code of a version, from the git history; it can be started if its packages are ours, or are installed. */
 export async function givenOldVersion(version: Version, { isInstalled = false } = {}): Promise<OldVersion> {
-  const directory = await givenDirectory();
-  await run('git', ['archive', '-o', join(directory, 'code.tar'), version.commit], { cwd: ROOT });
-  await run('tar', ['-xf', 'code.tar'], { cwd: directory });
-  await symlink(join(isInstalled ? installedFor(version) : ROOT, 'node_modules'), join(directory, 'node_modules'));
+  const directory = await givenCheckout(version.commit, isInstalled ? installedFor(version) : ROOT);
   const programs = ['server/boot/main.js', 'server/boot/main.ts', 'server/main.ts'];
   const program = programs.map((path) => join(directory, path)).find(existsSync)!;
   return {
@@ -50,6 +47,15 @@ export async function givenOldVersion(version: Version, { isInstalled = false } 
         : undefined,
     createTables: (clientUrl) => createTables(clientUrl, join(directory, 'server/database/migrations')),
   };
+}
+
+/** The code of a commit in a directory of its own, with the packages of another one. */
+export async function givenCheckout(commit: string, packages = ROOT): Promise<string> {
+  const directory = await givenDirectory();
+  await run('git', ['archive', '-o', join(directory, 'code.tar'), commit], { cwd: ROOT });
+  await run('tar', ['-xf', 'code.tar'], { cwd: directory });
+  await symlink(join(packages, 'node_modules'), join(directory, 'node_modules'));
+  return directory;
 }
 
 /** Why the code of a version is not available; undefined if it is. */

@@ -25,7 +25,7 @@ const GROUPS = 4;
 const MASTER_BOARDS = 60;
 const TRIALS = 4;
 
-const JWT_SECRET = 'a secret for tests that nobody else uses';
+export const JWT_SECRET = 'a secret for tests that nobody else uses';
 
 /** The settings of every node under test; `where` is the database. */
 export const nodeSettings = (where: Record<string, string>) => ({

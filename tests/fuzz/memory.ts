@@ -1,5 +1,5 @@
-import { median } from '../benchmarks/table.ts';
 import { residentMegabytes } from '../benchmarks/usage.ts';
+import { median } from '../harness/load.ts';
 
 export type MemorySample = { sent: number; rss: number; heap: number | undefined };
 

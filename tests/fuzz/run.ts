@@ -1,6 +1,5 @@
 import { randomBytes, randomInt } from 'node:crypto';
-import { givenBenchDatabase } from '../benchmarks/database.ts';
-import { removeProcesses, runToEnd, startService } from '../harness/process.ts';
+import { givenSettings, removeProcesses, startService } from '../harness/process.ts';
 import { programOptions } from '../harness/programOptions.ts';
 import { type Finding, type FuzzReport, fuzz, makeLoad } from './fuzz.ts';
 import { type MemorySample, memoryOf, memoryVerdict } from './memory.ts';
@@ -40,16 +39,12 @@ const common = {
 
 const kindsShown = new Set<string>();
 
-const database = await givenBenchDatabase({ isEmbedded: options.database === 'embedded' });
-const settings = { ...common, ...database.settings };
+const settings = { ...common, ...(await givenSettings('demo', { isEmbedded: options.database === 'embedded' })) };
 let hasFailed = true;
 try {
-  const { code, stderr } = await runToEnd(['server/cli/deckhand.js', 'demo'], settings);
-  if (code !== 0) throw new Error(stderr);
   hasFailed = await run();
 } finally {
   await removeProcesses();
-  await database.remove();
 }
 process.exit(hasFailed ? 1 : 0);
 

@@ -2,17 +2,33 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-export type Plant = { title: string; file: string; changes: [from: string, to: string][] };
+export type Plant = {
+  title: string;
+  /** Part of the fault that shows it. */
+  shows: string;
+  /** Why it can't be shown there. */
+  note: string | undefined;
+  file: string;
+  changes: [from: string, to: string][];
+};
 
-/** The first line of a plant is its title, the second one its file. The others are texts and what replaces them. */
+/** The first line of a plant is its title with the fault that shows it, the second one its file. The others are texts and what replaces them, after a note. */
 export const plantsIn = (path: string): Plant[] =>
   readFileSync(path, 'utf8')
     .trim()
     .split('\n\n')
     .map((plant) => {
-      const [title = '', file = '', ...lines] = plant.split('\n');
-      const texts = lines.map((line) => line.slice(2));
-      return { title, file, changes: texts.flatMap((from, at) => (at % 2 ? [] : [[from, texts[at + 1]!]])) };
+      const [heading = '', file = '', ...rest] = plant.split('\n');
+      const note = rest[0]?.startsWith('# ') ? rest.shift()!.slice(2) : undefined;
+      const [title = '', ...shows] = heading.split(': ');
+      const texts = rest.map((line) => line.slice(2));
+      return {
+        title,
+        shows: shows.join(': '),
+        note,
+        file,
+        changes: texts.flatMap((from, at) => (at % 2 ? [] : [[from, texts[at + 1]!]])),
+      };
     });
 
 const ROOT = join(import.meta.dirname, '../..');

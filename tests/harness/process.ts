@@ -14,7 +14,7 @@ import { fillWithDemoData } from '../../server/database/seed/demo.ts';
 import { makeMigrated } from '../../server/database/snapshot.ts';
 import { readSettings } from '../../server/runtime/env.ts';
 import { makeCaller, type TestCaller } from './caller.ts';
-import { findTestServer, type ServerDatabase } from './server.ts';
+import { findTestServer, givenServerDatabase, type ServerDatabase } from './server.ts';
 import { givenFilledDatabase, removeTemplates } from './serverTemplates.ts';
 import { madeOnce, workplace } from './workplace.ts';
 
@@ -36,9 +36,9 @@ export const startService = (settings: Record<string, string>, program: 'node' |
     program === 'npm' ? launchWith('npm', ['start'], settings, ROOT) : launch(['server/boot/main.js'], settings),
   );
 
-/** The same with the options of `npm start`, but without the processes of npm. */
-export const startAsScript = (settings: Record<string, string>) =>
-  untilListening(launchWith('sh', ['-c', manifest.scripts.start], settings, ROOT));
+/** The same with the options of `npm start`, but without the processes of npm; also in another checkout. */
+export const startAsScript = (settings: Record<string, string>, checkout = ROOT) =>
+  untilListening(launchWith('sh', ['-c', manifest.scripts.start], settings, checkout));
 
 /** For `startService`: lets the service take its output for a terminal. */
 export const ON_TERMINAL = { NODE_OPTIONS: '--import=data:text/javascript,process.stdout.isTTY=true' };
@@ -116,9 +116,20 @@ const migratedDirectory = () =>
  * Settings of a service with demo data, for tests to which its database does not matter: on the server, where a start takes half
  * the time. `removeProcesses` removes the database.
  */
-export async function givenDemoSettings(): Promise<Record<string, string>> {
-  if (!(await findTestServer()).url) return { DATA_DIR: await givenDemoDirectory() };
-  const database = await givenFilledDatabase('demo', 'demo');
+export const givenDemoSettings = async () => givenSettings('demo', { isEmbedded: !(await findTestServer()).url });
+
+const DIRECTORIES = { empty: givenDirectory, migrated: givenMigratedDirectory, demo: givenDemoDirectory };
+
+/** Settings of a service on a new database, which `removeProcesses` removes. */
+export async function givenSettings(
+  contents: keyof typeof DIRECTORIES,
+  { isEmbedded }: { isEmbedded: boolean },
+): Promise<Record<string, string>> {
+  if (isEmbedded) return { DATA_DIR: await DIRECTORIES[contents]() };
+  const { url } = await findTestServer();
+  if (!url) throw new Error('No PostgreSQL server is reachable.');
+  const isEmpty = contents === 'empty';
+  const database = await (isEmpty ? givenServerDatabase(url, contents) : givenFilledDatabase(contents, contents));
   databases.push(database);
   return { DATABASE_URL: database.url, JWT_SECRET: 'a secret for tests that nobody else uses' };
 }

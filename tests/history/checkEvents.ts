@@ -3,7 +3,7 @@ import type { Change, Changes } from './check.ts';
 import { type Anomaly, type Call, type FeedEvent, type History, inWords, mentionsOf, subjectOf } from './history.ts';
 
 /** Each version of a row has one event, its own or one that names the row, and its own events are in the order of versions. */
-export function feedAnomalies({ events, rows, copies }: History, changes: Changes): Anomaly[] {
+export function feedAnomalies({ events, rows, copies, older }: History, changes: Changes): Anomaly[] {
   const mentioned = Map.groupBy(events.flatMap(mentionsOf), (row) => row);
   const last = new Map(rows.map(({ row, version }) => [row, version]));
   return [...new Set([...changes.keys(), ...mentioned.keys()])].flatMap((row) => {
@@ -18,7 +18,9 @@ export function feedAnomalies({ events, rows, copies }: History, changes: Change
       ...swapped.map((change) =>
         anomaly('events out of order', `${row}: ${eventInWords(change)} follows a later version`),
       ),
-      ...(copies.has(row) ? [] : countAnomalies(row, own, mentioned.get(row)?.length ?? 0, last.get(row))),
+      ...(copies.has(row)
+        ? []
+        : countAnomalies(row, own, mentioned.get(row)?.length ?? 0, { first: older.get(row), last: last.get(row) })),
     ];
   });
 }
@@ -27,13 +29,19 @@ export function feedAnomalies({ events, rows, copies }: History, changes: Change
 const isAfter = ({ call: one }: Change, { call: other }: Change) =>
   one !== undefined && other?.outcome === 'done' && other.ended < one.begun;
 
-/** A row has as many versions as events. Rows that are older than the feed are skipped: they have fewer events. */
-function countAnomalies(row: string, own: Change[], mentions: number, last: number | undefined): Anomaly[] {
+/** A row has as many versions as events, after its first version if it is older than the feed. */
+function countAnomalies(
+  row: string,
+  own: Change[],
+  mentions: number,
+  { first, last }: { first: number | undefined; last: number | undefined },
+): Anomaly[] {
   const versions = new Set(own.map(({ version }) => version));
   const isNew = own.some(({ event }) => event.type.endsWith('.created'));
   const newest = last ?? Math.max(0, ...versions);
-  if (!isNew || newest === 0) return [];
-  const unnamed = Array.from({ length: newest }, (_, at) => at + 1).filter((version) => !versions.has(version));
+  if (!isNew && first === undefined) return [];
+  const unnamed: number[] = [];
+  for (let version = (first ?? 0) + 1; version <= newest; version++) if (!versions.has(version)) unnamed.push(version);
   const beyond = [...versions].filter((version) => version > newest);
   if (beyond.length > 0)
     return [anomaly('event without change', `${row} is at version ${newest}, with an event of version ${beyond[0]}`)];
@@ -112,8 +120,14 @@ function refusedAnomalies(call: Call, events: FeedEvent[] = []): Anomaly[] {
 /** A webhook gets what it asked for, in the order of the feed. Repeats are allowed. */
 export const deliveryAnomalies = ({ webhooks, events }: History): Anomaly[] =>
   webhooks.flatMap(({ name, types, arrived }) => {
-    const wanted = events.filter(({ type }) => types === null || types.includes(type)).map(({ id }) => id);
-    return compareDelivered(wanted, new Set(arrived)).map((text) => anomaly('wrong delivery', `${name}: ${text}`));
+    const isWanted = ({ type }: FeedEvent) => types === null || types.includes(type);
+    const wanted = events.filter(isWanted).map(({ id }) => id);
+    const got = new Set(arrived);
+    const unwanted = events.filter((event) => !isWanted(event) && got.has(event.id));
+    return [
+      ...compareDelivered(wanted, got),
+      ...unwanted.map(({ id, type }) => `event ${id}, ${type}, is not wanted`),
+    ].map((text) => anomaly('wrong delivery', `${name}: ${text}`));
   });
 
 const anomaly = (name: Anomaly['name'], text: string): Anomaly => ({ name, text });

@@ -1,7 +1,7 @@
 import type { Changes } from './check.ts';
 import { type Anomaly, type Call, type History, inWords } from './history.ts';
 
-/** No call that begins after the end of another one gets an older version. With replicas, that holds for writes and within a session. */
+/** No call that begins after the end of another one gets an older version. */
 export function orderAnomalies(history: History, changes: Changes): Anomaly[] {
   const observed = observedIn(history.calls, changes);
   const missing = history.calls.flatMap((call) => call.missing.map((row) => ({ call, row })));
@@ -17,7 +17,7 @@ export function orderAnomalies(history: History, changes: Changes): Anomaly[] {
       .map(({ call }) => ({ call, version: 0, isWrite: false, isChange: false }));
     const isDeleted = ({ call }: Observed) => deletions.some(({ begun }) => begun < call.ended);
     const judged = [...all, ...absent.filter((one) => !isDeleted(one))];
-    return orderOfRow(row, judged, history.hasReplicas);
+    return orderOfRow(row, judged);
   });
 }
 
@@ -44,7 +44,7 @@ function observedIn(calls: Call[], changes: Changes): Map<string, Observed[]> {
   return Map.groupBy(all, ({ row }) => row);
 }
 
-function orderOfRow(row: string, observed: Observed[], hasReplicas: boolean): Anomaly[] {
+function orderOfRow(row: string, observed: Observed[]): Anomaly[] {
   const ending = observed.filter(({ version }) => version > 0).sort((one, other) => one.call.ended - other.call.ended);
   const newest = new Map<string, Observed>();
   const keep = (key: string, one: Observed) => {
@@ -54,7 +54,7 @@ function orderOfRow(row: string, observed: Observed[], hasReplicas: boolean): An
   return observed
     .toSorted((one, other) => one.call.begun - other.call.begun)
     .flatMap((one): Anomaly[] => {
-      const { call, version, isWrite, isChange } = one;
+      const { call, version, isChange } = one;
       for (; ending[ended] && ending[ended]!.call.ended < call.begun; ended++) {
         const before = ending[ended]!;
         keep('all', before);
@@ -64,7 +64,7 @@ function orderOfRow(row: string, observed: Observed[], hasReplicas: boolean): An
       if (call.mayBeReplayed) return [];
       const written = newest.get(`write of ${call.session}`);
       const read = newest.get(`read of ${call.session}`);
-      const others = isWrite || !hasReplicas ? newest.get('all') : undefined;
+      const others = newest.get('all');
       const isOlder = (before: Observed | undefined) => before !== undefined && version < before.version;
       const found = (name: Anomaly['name'], before: Observed): Anomaly[] => [
         {

@@ -1,4 +1,4 @@
-/** What callers of a run sent and saw, and what the service told of it afterwards. */
+/** What callers of a seed sent and saw, and what the service told of it afterwards. */
 export type History = {
   calls: Call[];
   /** The feed after the last call, in its order. */
@@ -6,8 +6,8 @@ export type History = {
   /** The rows after the last call, from the primary; without deleted ones. */
   rows: Shown[];
   webhooks: Delivered[];
-  /** Reads of others may then be behind; a session still sees its own writes. */
-  hasReplicas: boolean;
+  /** Rows that are older than the feed, with their versions before it. */
+  older: ReadonlyMap<string, number>;
   /** Copies of templates: a sync or a rollout changes them without naming them. */
   copies: ReadonlySet<string>;
 };
@@ -20,6 +20,7 @@ export type Call = {
   /** Who sent it: one call after the other. */
   session: string;
   operation: string;
+  /** Moments, in the order of time. */
   begun: number;
   ended: number;
   /** Unknown: no answer, or a 5xx. It may have happened, even later. */
@@ -98,4 +99,4 @@ export const subjectOf = ({ type, subject_id, data }: FeedEvent): string | undef
 
 /** A call in words. */
 export const inWords = ({ operation, session, begun, ended, outcome, id }: Call): string =>
-  `${operation} of ${session} (${id}, ${Math.round(begun)} to ${Math.round(ended)} ms, ${outcome})`;
+  `${operation} of ${session} (${id}, ${begun} to ${ended}, ${outcome})`;

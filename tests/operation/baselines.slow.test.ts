@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { query } from '../../server/database/query.ts';
-import { startFloor } from '../benchmarks/floor.ts';
+import { startLeanFloor } from '../benchmarks/leanFloor.ts';
 import { startPlainFastify } from '../benchmarks/plainFastify.ts';
 import { databaseUrl, TEST_SECRET, testDatabase, testService } from '../harness/service.ts';
 import {
@@ -20,8 +20,7 @@ const OPERATIONS = '/api/services/operations/v1/operations';
 const ODD_TEXT = 'Ünïcode 🚢 "quoted" \\ back\n\r\t\u2028 </script>';
 
 const BASELINES = [
-  ['the floor of the benchmark', startFloor],
-  ['the lean floor of the benchmark', (url: string, secret: string) => startFloor(url, secret, 'lean')],
+  ['the lean floor of the benchmark', startLeanFloor],
   ['the plain Fastify server of the benchmark', startPlainFastify],
 ] as const;
 

@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
 import { type Db, oneRow, query } from '../../server/database/query.ts';
-import type { Called } from './clients.ts';
+import { anomaliesOf } from '../history/check.ts';
+import type { Call, FeedEvent, History, Shown } from '../history/history.ts';
+import type { Called } from './attempts.ts';
 import { MAIL_SERVER, type Received } from './outside.ts';
 import type { World } from './world.ts';
 
@@ -23,24 +25,58 @@ export async function isAtRest(db: Db): Promise<boolean> {
 type Found = { problem: string };
 
 /** What is wrong after all work is done. */
-export async function findProblems(db: Db, world: World, called: Called[], received: Received): Promise<string[]> {
-  const problems = [...(await checkCalls(db, called)), ...(await checkReceived(db, world, received))];
+export async function findProblems(
+  db: Db,
+  world: World,
+  { called, calls }: { called: Called[]; calls: Call[] },
+  received: Received,
+): Promise<string[]> {
+  const problems = [...(await checkCalls(db, called)), ...(await checkMails(db, received))];
+  for (const { name, text } of anomaliesOf(await historyOf(db, world, calls, received)))
+    problems.push(`${name}: ${text}`);
   for (const rule of RULES) problems.push(...(await query(db, rule)).map(({ problem }) => problem));
   return problems;
 }
 
-/** Each call was executed as often as its answers say; a repeat with the same key changes nothing. */
+/** What the clients saw, with the feed, the last rows, and what the webhooks got. */
+async function historyOf(db: Db, world: World, calls: Call[], received: Received): Promise<History> {
+  const webhooks = await query(
+    db,
+    sql<{
+      url: string;
+      types: string[] | null;
+    }>`select url, types from webhooks where id = any(${world.webhooks}) order by id`,
+  );
+  const cards = [...world.cards, ...world.copies].map((id) => `card ${id}`);
+  const older = [...cards, ...world.tags.map((id) => `tag ${id}`)];
+  return {
+    calls,
+    events: await query(db, EVENTS),
+    rows: await query(db, ROWS),
+    webhooks: webhooks.map(({ url, types }) => ({ name: url, types, arrived: [...(received.get(url)?.keys() ?? [])] })),
+    older: new Map(older.map((row) => [row, 1])),
+    copies: new Set(world.copies.map((id) => `card ${id}`)),
+  };
+}
+
+/** The events of the project, which its webhooks get. */
+const EVENTS = sql<FeedEvent>`
+  select id::text, type, request_id, subject_id, data from events where project_id = (select min(id) from projects)
+  order by transaction_id, events.id`;
+
+const ROWS = sql<Shown>`
+  select 'card ' || id as row, version, jsonb_build_object('title', title, 'group_id', group_id) as fields
+  from cards where deleted_at is null and not is_master
+  union all select 'comment ' || id, version, jsonb_build_object('comment', comment) from comments where deleted_at is null
+  union all select 'tag ' || id, version, jsonb_build_object('name', name) from tags where deleted_at is null`;
+
+/** A repeat with the same key has the same answer; each sync ran as often as its answers say. */
 async function checkCalls(db: Db, called: Called[]): Promise<string[]> {
   const problems: string[] = [];
-  for (const { path, mark, key, results, unknown } of called) {
-    const made = MADE[path];
-    if (!made) continue;
-    const { count } = oneRow(await query(db, made(mark)));
-    const least = key === undefined ? results.length : Math.min(results.length, 1);
-    const most = key === undefined ? results.length + unknown : 1;
-    if (count < least || count > most) problems.push(`${path} ${mark}: ${count} rows, not ${least} to ${most}.`);
-    const ids = new Set(results.map((result) => JSON.stringify(result)));
-    if (key !== undefined && ids.size > 1) problems.push(`${path} ${mark}: repeats have other answers: ${[...ids]}`);
+  for (const { path, mark, key, results } of called) {
+    const different = new Set(results.map((result) => JSON.stringify(result)));
+    if (key !== undefined && different.size > 1)
+      problems.push(`${path} ${mark}: repeats have other answers: ${[...different]}`);
   }
   const syncs = called.filter(({ path }) => path === 'masterBoards.sync');
   const answered = syncs.filter(({ results }) => results.length > 0).length;
@@ -61,42 +97,33 @@ const RUNS = sql<{ runs: number; unfinished: number; copies: string }>`
       where not exists (select from cards c where c.project_id = p.id and c.master_card_id = m.id)) then 'missing' else 'complete' end as copies
   from template_runs`;
 
-const MADE: Record<string, (mark: string) => ReturnType<typeof sql<{ count: number }>>> = {
-  'cards.create': (mark) => sql`select count(*)::int as count from cards where title = ${mark} and not is_master`,
-  'comments.create': (mark) => sql`select count(*)::int as count from comments where comment = ${mark}`,
-};
-
-/** Each receiver got each event that it wants, in the order of the feed; each mail was sent. */
-async function checkReceived(db: Db, { webhooks }: World, received: Received): Promise<string[]> {
-  const problems: string[] = [];
-  for (const id of webhooks) {
-    const wanted = await query(
-      db,
-      sql<{ id: string; url: string }>`
-        select e.id, w.url from webhooks w join events e on e.project_id = w.project_id and (w.types is null or e.type = any(w.types))
-        where w.id = ${id} order by e.transaction_id, e.id`,
-    );
-    const got = [...(received.get(wanted[0]?.url ?? '')?.keys() ?? [])];
-    const expected = wanted.map((event) => event.id);
-    if (got.join() !== expected.join()) problems.push(`Webhook ${id} got ${got}, not ${expected}.`);
-  }
+/** Each mail was sent. */
+async function checkMails(db: Db, received: Received): Promise<string[]> {
   const sent = await query(
     db,
     sql<Found>`select 'Mail ' || id || ' is ' || state as problem from mails where state <> 'sent'`,
   );
   const { count } = oneRow(await query(db, sql<{ count: number }>`select count(*)::int as count from mails`));
   const arrived = received.get(MAIL_SERVER)?.size ?? 0;
-  if (arrived !== count) problems.push(`${arrived} of ${count} mails arrived.`);
-  return [...problems, ...sent.map(({ problem }) => problem)];
+  const lost = arrived === count ? [] : [`${arrived} of ${count} mails arrived.`];
+  return [...lost, ...sent.map(({ problem }) => problem)];
 }
 
 const RULES = [
   sql<Found>`
-    select 'Card ' || c.id || ' has ' || count(e.id) || ' events ' || kind as problem
-    from cards c cross join (values ('card.created'), ('card.deleted')) as kinds (kind)
-    left join events e on e.type = kind and e.subject_id = c.id
-    where c.project_id is not null and c.master_card_id is null and c.title <> 'An old card' group by c.id, kind
-    having count(e.id) <> (case kind when 'card.created' then c.created_by is not null else c.deleted_at is not null end)::int`,
+    select coalesce(made.type, told.type) || ' of ' || coalesce(made.id, told.id) || ' has ' || coalesce(told.count, 0) || ' events' as problem
+    from (
+      select 'card.created' as type, id from cards where created_by is not null and master_card_id is null
+      union all select 'comment.created', id from comments
+    ) as made full join (
+      select type, subject_id as id, count(*) from events where type in ('card.created', 'comment.created') group by type, subject_id
+    ) as told on told.type = made.type and told.id = made.id
+    where told.count is distinct from 1 or made.id is null`,
+  sql<Found>`
+    select 'Card ' || c.id || ' is deleted or restored without an event' as problem
+    from cards c left join events e on e.type in ('card.deleted', 'card.restored') and e.subject_id = c.id
+    where c.project_id is not null and c.title <> 'An old card' group by c.id
+    having coalesce(sum(case e.type when 'card.deleted' then 1 when 'card.restored' then -1 end), 0) <> (c.deleted_at is not null)::int`,
   sql<Found>`
     select 'Rollout ' || o.id || ' is ' || o.state || ' with ' || count(e.id) || ' events' as problem
     from rollouts o left join events e on e.subject_id = o.id

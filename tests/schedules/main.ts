@@ -14,7 +14,13 @@ import { makeWorld } from './world.ts';
 
 /** Runs two nodes under schedules that seeds decide, and checks what they leave: `npm run test:night -- schedules`. */
 
-const options = programOptions('node tests/schedules/main.ts', { seeds: '100', from: '1', trace: 'off', stop: 'off' });
+const options = programOptions('node tests/schedules/main.ts', {
+  seeds: '100',
+  from: '1',
+  trace: 'off',
+  /** Ends with the first seed that fails with this text. */
+  until: 'off',
+});
 const DAY = 86_400_000;
 /** How often the whole database is verified, and cleaned up. */
 const VERIFIED_EVERY = 50;
@@ -65,7 +71,7 @@ try {
     }
     for (const label of schedule.labels) labels.set(label, (labels.get(label) ?? 0) + 1);
     report(seed, schedule);
-    if (isFailed && options.stop === 'on') break;
+    if ([...schedule.faults].some((fault) => options.until !== 'off' && fault.includes(options.until))) break;
   }
   const missing = [...(count >= 100 ? LABELS : []), ...(count >= 1000 ? RARE_LABELS : [])].filter(
     (label) => !labels.has(label),
@@ -103,7 +109,7 @@ try {
     await play();
     for (const life of schedule.lives.values()) endLife(life);
     await cutOpenTransactions(server!);
-    for (const problem of await findProblems(shared.db, world, clients.called, received)) schedule.faults.add(problem);
+    for (const problem of await findProblems(shared.db, world, clients, received)) schedule.faults.add(problem);
     return schedule;
   }
 } finally {

@@ -13,6 +13,7 @@ import { startMails } from '../../server/domain/mail/mailWork.ts';
 import { deletedRowRemovals } from '../../server/domain/removal/deletedRows.ts';
 import { startRollouts } from '../../server/domain/template/rolloutWork.ts';
 import { readSettings, type Settings } from '../../server/runtime/env.ts';
+import { withValues } from '../../server/runtime/jsonText.ts';
 import type { Log } from '../../server/runtime/log.ts';
 import type { Outgoing } from '../../server/security/outgoing.ts';
 import type { SendMessage } from '../../server/security/smtp.ts';
@@ -33,7 +34,7 @@ export type Node = {
   call: (life: Life, call: NodeCall) => Promise<unknown>;
 };
 
-export type NodeCall = { task: string; token: string; path: string; input: unknown; key?: string };
+export type NodeCall = { id: string; task: string; token: string; path: string; input: unknown; key?: string };
 
 const ignore = () => undefined;
 const LOG: Log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
@@ -93,13 +94,13 @@ function startWork({ database, secretBox, keyMaxDays }: Services, life: Life, ho
   });
 }
 
-async function run(services: Services, { token, path, input, key }: NodeCall): Promise<unknown> {
+async function run(services: Services, { id, token, path, input, key }: NodeCall): Promise<unknown> {
   const procedure = findProcedure(path)!;
   const exchange: Exchange = {
     services,
     token,
     projectId: undefined,
-    origin: { surface: 'rpc', requestId: null, address: '127.0.0.1', serviceUrl: 'https://boards.example.com' },
+    origin: { surface: 'rpc', requestId: id, address: '127.0.0.1', serviceUrl: 'https://boards.example.com' },
     log: LOG,
     leaving: undefined,
     calls: 1,
@@ -111,7 +112,7 @@ async function run(services: Services, { token, path, input, key }: NodeCall): P
   try {
     await admit(exchange);
     const reply = await answer(exchange, { procedure, index: 0, readInput: () => input, key });
-    if ('data' in reply) return { data: reply.data, isReplayed: reply.isReplayed };
+    if ('data' in reply) return { data: withValues(reply.data), isReplayed: reply.isReplayed };
     throw reply.error;
   } finally {
     exchange.unsent?.release();

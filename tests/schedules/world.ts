@@ -7,6 +7,9 @@ import { signTokens } from '../faults/world.ts';
 export type World = {
   groups: number[];
   cards: number[];
+  /** A copy of a master card in the project. */
+  copies: number[];
+  tags: number[];
   webhooks: number[];
   masterBoard: number;
   masterCards: number[];
@@ -42,6 +45,12 @@ export async function makeWorld(db: Db): Promise<World> {
         ), card as (
           insert into cards (project_id, platform_id, group_id, title, position, is_master)
           select project_id, platform_id, id, 'A card', n, is_master from "group", generate_series(1, 2) n returning id, is_master
+        ), copy as (
+          insert into cards (project_id, platform_id, group_id, title, position, master_card_id)
+          select g.project_id, g.platform_id, g.id, 'A card', 3, c.id from "group" g, card c where not g.is_master and c.is_master
+          order by g.id, c.id limit 1 returning id
+        ), tag as (
+          insert into tags (project_id, name) select id, 'Tag ' || n from first, generate_series(1, 2) n returning id
         ), old as (
           insert into cards (project_id, platform_id, title, deleted_at) select id, platform_id, 'An old card', now() - interval '90 days' from first, generate_series(1, 2)
         ), webhook as (
@@ -50,7 +59,8 @@ export async function makeWorld(db: Db): Promise<World> {
           from first, (values ('all', null::text[]), ('some', '{card.created,card.moved}')) as hook (kind, types) returning id
         )
         select (select array_agg(id order by id) from "group" where not is_master) as groups,
-          (select array_agg(id order by id) from card where not is_master) as cards, (select array_agg(id order by id) from webhook) as webhooks,
+          (select array_agg(id order by id) from card where not is_master) as cards, (select array_agg(id) from copy) as copies,
+          (select array_agg(id order by id) from tag) as tags, (select array_agg(id order by id) from webhook) as webhooks,
           (select id from board where is_master) as "masterBoard", (select array_agg(id order by id) from card where is_master) as "masterCards",
           (select array_agg(id order by superadmin, id) from person) as users`,
     ),

@@ -1,17 +1,10 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { AUTHENTICATE, inputOf, OPERATIONS, openBaseline, Refusal } from './baseline.ts';
-import { LEAN_STATEMENTS, LEAN_WITHOUT_EVENTS } from './leanStatements.ts';
-import { STATEMENTS } from './statements.ts';
 
-const FLOORS = { ours: STATEMENTS, lean: LEAN_STATEMENTS, 'lean, without events': LEAN_WITHOUT_EVENTS };
-
-/**
- * The lowest baseline of the benchmark: the same answers to the same calls, written by hand with only `node:http` and `pg`; with
- * the statements of the service, or with lean ones.
- */
-export async function startFloor(databaseUrl: string, secret: string, statements: keyof typeof FLOORS = 'ours') {
-  const { perform, findCaller, authenticate, end } = openBaseline(databaseUrl, secret, 'floor', FLOORS[statements]);
+/** The lowest baseline of the benchmark: the same answers to the same calls, written by hand with only `node:http` and `pg`. */
+export async function startLeanFloor(databaseUrl: string, secret: string) {
+  const { perform, findCaller, authenticate, end } = openBaseline(databaseUrl, secret, 'lean-floor');
   const server = createServer(async (request, response) => {
     let status: number;
     let text: string;
@@ -69,10 +62,6 @@ function readBody(request: IncomingMessage): Promise<string> {
 const LARGEST_BODY = 1024 * 1024;
 
 if (process.argv[1] === import.meta.filename) {
-  const { url } = await startFloor(
-    process.env.DATABASE_URL!,
-    process.env.JWT_SECRET!,
-    process.argv[2] as keyof typeof FLOORS,
-  );
-  console.log(`The floor listens on ${url}`);
+  const { url } = await startLeanFloor(process.env.DATABASE_URL!, process.env.JWT_SECRET!);
+  console.log(`The lean floor listens on ${url}`);
 }

@@ -1,42 +1,33 @@
 import { sql } from 'kysely';
-import { connect } from '../../server/database/connect.ts';
+import type { Database } from '../../server/database/connect.ts';
 import { type Db, query } from '../../server/database/query.ts';
-import { readSettings } from '../../server/runtime/env.ts';
-import { makeTokens, type Tokens } from '../../server/security/tokens.ts';
+import { signTokens } from '../faults/world.ts';
 
-type BenchUser = { email: string; token: string };
-export type Tenants = {
+type User = { email: string; token: string };
+
+/** The users whose calls are measured. */
+export type Users = {
   /** Act in the demo project, and only read. */
-  readers: BenchUser[];
+  readers: User[];
   /** Act in another project, each with its own group and card to write to. */
-  writers: (BenchUser & { group_id: number; card_id: number })[];
+  writers: (User & { group_id: number; card_id: number })[];
   /** Share a board of 5,000 cards in another project. */
-  collectors: (BenchUser & { board_id: number })[];
+  collectors: (User & { board_id: number })[];
 };
 
 const DEMO_PROJECT = 1;
-const HOUR_SECONDS = 3600;
 const COLLECTORS = 4;
 
 /** Adds users with sessions to a database with demo data: one per connection, as in practice. */
-export async function addTenants(
-  settings: { JWT_SECRET: string },
-  count: number,
-  { hasStatistics = true } = {},
-): Promise<Tenants> {
-  const database = await connect(readSettings(settings));
-  const tokens = makeTokens([settings.JWT_SECRET], HOUR_SECONDS);
-  const { db } = database;
-  try {
-    await addOtherProjects(db);
-    const readers = await addUsers(db, tokens, DEMO_PROJECT, count);
-    const writers = await addWriters(db, tokens, count);
-    const collectors = await addCollectors(db, tokens);
-    if (hasStatistics) await query(db, sql`analyze`);
-    return { readers, writers, collectors };
-  } finally {
-    await database.close();
-  }
+export async function addUsers({ db }: Database, count: number, { hasStatistics = true } = {}): Promise<Users> {
+  await addOtherProjects(db);
+  const users = {
+    readers: await addMembers(db, DEMO_PROJECT, count),
+    writers: await addWriters(db, count),
+    collectors: await addCollectors(db),
+  };
+  if (hasStatistics) await query(db, sql`analyze`);
+  return users;
 }
 
 /** 200 projects with 20,000 cards and 20,000 comments, so that PostgreSQL plans as on a database in use. */
@@ -60,9 +51,9 @@ async function addOtherProjects(db: Db): Promise<void> {
   );
 }
 
-async function addWriters(db: Db, tokens: Tokens, count: number): Promise<Tenants['writers']> {
+async function addWriters(db: Db, count: number): Promise<Users['writers']> {
   const project = await addProject(db);
-  const users = await addUsers(db, tokens, project, count);
+  const users = await addMembers(db, project, count);
   const targets = await query(
     db,
     sql<{ group_id: number; card_id: number }>`
@@ -80,9 +71,9 @@ async function addWriters(db: Db, tokens: Tokens, count: number): Promise<Tenant
 }
 
 /** Realistic texts: titles of about 40 characters, and descriptions of some hundred on most cards. */
-async function addCollectors(db: Db, tokens: Tokens): Promise<Tenants['collectors']> {
+async function addCollectors(db: Db): Promise<Users['collectors']> {
   const project = await addProject(db);
-  const users = await addUsers(db, tokens, project, COLLECTORS);
+  const users = await addMembers(db, project, COLLECTORS);
   const [board] = await query(
     db,
     sql<{ board_id: number }>`
@@ -113,24 +104,22 @@ async function addProject(db: Db): Promise<number> {
   return project!.id;
 }
 
-export async function addUsers(db: Db, tokens: Tokens, project: number, count: number): Promise<BenchUser[]> {
+export async function addMembers(db: Db, project: number, count: number): Promise<User[]> {
   const rows = await query(
     db,
-    sql<{ user_id: number; session_id: string; email: string }>`
+    sql<{ id: number; email: string }>`
       with created as (
         insert into users (name, email, password_hash, default_project_id)
         select 'Bench', gen_random_uuid() || '@example.test', password_hash, ${project}::int
         from users, generate_series(1, ${count}::int) where email = 'member@demo.test' returning id, email
       ), member as (
         insert into members (project_id, user_id, role) select ${project}::int, id, 'member' from created
-      ), session as (
-        insert into sessions (user_id, expires_at) select id, now() + interval '1 hour' from created returning id, user_id
       )
-      select created.id as user_id, session.id as session_id, created.email
-      from session join created on created.id = session.user_id`,
+      select id, email from created order by id`,
   );
-  return rows.map(({ user_id: userId, session_id: sessionId, email }) => ({
-    email,
-    token: tokens.sign({ userId, sessionId }),
-  }));
+  const tokens = await signTokens(
+    db,
+    rows.map(({ id }) => id),
+  );
+  return rows.map(({ email }, at) => ({ email, token: tokens[at]! }));
 }
