@@ -8,13 +8,11 @@ import { ACCESS } from '../../server/domain/access/access.ts';
 import type { Role } from '../../shared/user.ts';
 import { makeCaller, type TestCaller } from '../harness/caller.ts';
 import { sampled } from '../harness/sample.ts';
-import { countStatements, testService } from '../harness/service.ts';
+import { testService } from '../harness/service.ts';
 import { givenStartState, startStates } from '../harness/startStates.ts';
 import { overRest, overRpc, refusedByAll } from '../harness/surfaces.ts';
 import {
-  givenBoard,
   givenCard,
-  givenGroup,
   givenKey,
   givenMember,
   givenProject,
@@ -129,36 +127,6 @@ describe('a call on rows of a project', () => {
     await change(sql`delete from members where project_id = ${own.project.id} and user_id = ${own.users.member.id}`);
 
     expect((await create()).status).toBe(403);
-  });
-});
-
-describe('a call on a row of another project than the default one', () => {
-  it('needs two statements at most, although the role in the default project is too low', async () => {
-    const { url } = await testService();
-    const [low, high] = [await givenProject(), await givenProject()];
-    const user = await givenUser({ project: low, role: 'viewer', default_project_id: low.id });
-    await givenMember(user, high, 'member');
-    const caller = makeCaller(url, await givenToken(user));
-    const board = await givenBoard(high);
-    const group = await givenGroup(high, board);
-    const card = await givenCard(high, { group_id: group });
-    const calls: [string, object][] = [
-      ['boards/get', { id: board }],
-      ['cards/create', { title: 'x', group_id: group, owner_id: user.id }],
-      ['comments/create', { card_id: card, comment: 'x' }],
-      ['groups/update', { id: group, title: 'x' }],
-      ['cards/list', { group_id: group }],
-      ['cards/get', { id: card }],
-      ['cards/delete', { id: card }],
-    ];
-
-    for (const [path, input] of calls) {
-      const count = await countStatements(async () => {
-        const { status } = await caller.post(`/services/operations/v1/operations/${path}`, input);
-        expect([200, 201], path).toContain(status);
-      });
-      expect(count, path).toBe(2);
-    }
   });
 });
 
