@@ -23,7 +23,7 @@ import { changed, validValue, wrongChange } from '../harness/arbitrary.ts';
 import { makeCaller } from '../harness/caller.ts';
 import { type Contents, emptyDatabase, readContents, restoreContents } from '../harness/contents.ts';
 import { runs, seed } from '../harness/sample.ts';
-import { givenService, testDatabase, testService, tokens } from '../harness/service.ts';
+import { givenService, testDatabase, testService, tokens, withOwnDatabase } from '../harness/service.ts';
 import { givenVerifiedFlow } from '../harness/sso.ts';
 import { allowedCaller, givenStartState, startStates, type Whose } from '../harness/startStates.ts';
 import { overMcp, overRest, overRpc, refusedByAll, type Surface } from '../harness/surfaces.ts';
@@ -49,6 +49,9 @@ const holds = <Value>(arbitrary: fc.Arbitrary<Value>, check: (value: Value) => P
     numRuns: runs,
     endOnFailure: true,
   });
+
+// Tests empty it, and bring back rows and ids that were there.
+withOwnDatabase();
 
 const titled = procedures.map((procedure) => [procedure.name, procedure] as const);
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type Procedure, procedures } from '../../server/api/procedures.ts';
 import { type Given, inputFor, invalidInput } from '../../server/contract/input.ts';
 import { query } from '../../server/database/query.ts';
@@ -8,8 +8,8 @@ import { ACCESS } from '../../server/domain/access/access.ts';
 import { ADMIN_SCOPE, GRANTS_SCOPE, scopesFor } from '../../server/domain/access/scopes.ts';
 import type { Role } from '../../shared/user.ts';
 import { makeCaller, type TestCaller } from '../harness/caller.ts';
-import { emptyDatabase, readVersions } from '../harness/contents.ts';
-import { countStatements, databaseUrl, testService } from '../harness/service.ts';
+import { readVersions } from '../harness/contents.ts';
+import { countStatements, databaseUrl, testService, withOwnDatabase } from '../harness/service.ts';
 import {
   allowedCaller,
   CALLERS,
@@ -64,10 +64,8 @@ function expectedStatus(name: string, caller: CallerName, whose: Whose): number 
   return (whose === 'foreign') === (caller === 'Outsider') ? allowed : (on.foreign ?? 403);
 }
 
-// On a server, this would need the rights of a superuser.
-beforeAll(async () => {
-  if (!databaseUrl) await emptyDatabase();
-});
+// Its tests compare all rows.
+withOwnDatabase();
 
 describe('every procedure', () => {
   it('has a start state with its access and status', () => {
