@@ -63,22 +63,18 @@ describe.skipIf(!hasBrowser)('a person without help', () => {
     await send(page, { 'Code that the app shows': codeAt(0, await page.locator('#content p code').innerText()) });
     const codes = (await page.getByRole('region', { name: 'Recovery codes' }).locator('pre').innerText()).split('\n');
     await button(page, 'I have stored it').click();
-    await expect
-      .poll(async () => (await mails.lastTo(EMAIL)).subject, { timeout: 15_000 })
-      .toBe('A second factor was enabled');
+    await expect.poll(async () => (await mails.lastTo(EMAIL)).subject).toBe('A second factor was enabled');
     await choose(page, 'Account of Nora', 'Sign out');
 
     await button(page, 'Sign in').click();
     await button(page, 'Forgot your password?').click();
     await send(dialog(page, 'Sign in'), { 'E-mail address': EMAIL });
     await page.getByRole('status').getByText(`If an account has the address ${EMAIL}`).waitFor();
-    await expect.poll(async () => (await mails.lastTo(EMAIL)).subject, { timeout: 15_000 }).toBe('Set a new password');
+    await expect.poll(async () => (await mails.lastTo(EMAIL)).subject).toBe('Set a new password');
     await page.goto((await mails.lastTo(EMAIL)).link!);
     await send(page, { 'New password': PASSWORD });
     await page.getByText('Your password is changed').waitFor();
-    await expect
-      .poll(async () => (await mails.lastTo(EMAIL)).subject, { timeout: 15_000 })
-      .toBe('Your password was changed');
+    await expect.poll(async () => (await mails.lastTo(EMAIL)).subject).toBe('Your password was changed');
 
     await page.goto(`${service.url}/account`);
     await signIn(page, PASSWORD);

@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createClient } from '../../client/client.ts';
 import { query } from '../../server/database/query.ts';
 import { makeCaller, refusalOf } from '../harness/caller.ts';
 import { errorOf } from '../harness/client.ts';
-import { givenService, scrape, testService } from '../harness/service.ts';
+import { givenService, scrape, testService, withOwnDatabase } from '../harness/service.ts';
 import {
   givenKey,
   givenMember,
@@ -16,6 +16,8 @@ import {
   stored,
   testDb,
 } from '../harness/world.ts';
+
+withOwnDatabase();
 
 /** An owner with two sessions, a key, and a webhook of their own project. */
 async function givenLeaver() {
@@ -51,22 +53,21 @@ describe('users.deactivate', () => {
 
   it('400 for the last active superadmin with a password', async () => {
     const { admin, users } = await givenLeaver();
-    const db = await testDb();
-    const others = await query(
-      db,
-      sql<{ id: number }>`
-        update users set superadmin = false where superadmin and id <> ${users.superadmin.id} returning id`,
+    await query(
+      await testDb(),
+      sql`update users set superadmin = false where superadmin and id <> ${users.superadmin.id}`,
     );
 
     const refused = await refusalOf(admin.users.deactivate.mutate({ id: users.superadmin.id }));
 
-    await query(db, sql`update users set superadmin = true where id = any(${others.map(({ id }) => id)}::int[])`);
     expect(refused).toMatchObject({ status: 400 });
   });
 
   it('ends calls of remembered callers, batches, assistants and streams at once, on another node, too', async () => {
     const { admin, user, token, secret } = await givenLeaver();
-    const nodes = [(await testService()).url, (await givenService()).url];
+    const other = await givenService();
+    onTestFinished(() => other.app.close());
+    const nodes = [(await testService()).url, other.url];
     const holders = nodes.flatMap((url) => [token, secret].map((credential) => ({ url, credential })));
     const statusesOf = async ({ url, credential }: (typeof holders)[number]) => {
       const headers = { authorization: `Bearer ${credential}`, 'content-type': 'application/json' };
@@ -89,7 +90,7 @@ describe('users.deactivate', () => {
       const ended = errorOf(stream.next());
       return { ended };
     });
-    await expect.poll(async () => openStreams(nodes), { timeout: 10_000 }).toBe(holders.length);
+    await expect.poll(async () => openStreams(nodes)).toBe(holders.length);
 
     await admin.users.deactivate.mutate({ id: user.id });
 

@@ -183,7 +183,7 @@ describe.concurrent('an interrupted start', () => {
 
     await service.stop('SIGTERM');
 
-    await vi.waitUntil(() => !isLocked(DATA_DIR), { timeout: 20_000, interval: 20 });
+    await vi.waitUntil(() => !isLocked(DATA_DIR), { interval: 20 });
     await expect(fetch(`${service.url}/health/live`)).rejects.toThrow();
   });
 

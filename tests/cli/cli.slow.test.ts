@@ -161,7 +161,7 @@ describe('on a new database', () => {
     const { demo } = await database.db.transaction().execute(async (other) => {
       await query(other, sql`insert into platforms (name) values ('Added meanwhile')`);
       const demo = command('demo --json');
-      await vi.waitUntil(async () => (await query(database.db, waiting)).length > 0, { timeout: 20_000, interval: 20 });
+      await vi.waitUntil(async () => (await query(database.db, waiting)).length > 0, { interval: 20 });
       return { demo };
     });
     expect(await demo).toMatchObject({ exitCode: 0, printed: expect.stringContaining('"filled": false') });

@@ -1,14 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { query } from '../../server/database/query.ts';
-import { emptyDatabase } from '../harness/contents.ts';
 import { CARD_DATA, eventsOf, feedComplete } from '../harness/events.ts';
-import { givenService, withOwnService } from '../harness/service.ts';
+import { givenService, withOwnDatabase } from '../harness/service.ts';
 import { givenWebhook, givenWorld, stored, type TestProject, testDb } from '../harness/world.ts';
 
-withOwnService();
-beforeAll(emptyDatabase);
+withOwnDatabase();
 
 const REDELIVER = '/services/platforms/v1/webhooks/redeliver';
 const RESEND = '/services/platforms/v1/webhooks/resend';

@@ -1,14 +1,13 @@
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Migration20261117400000_webhook_rights } from '../../server/database/migrations/Migration20261117400000_webhook_rights.ts';
 import { query } from '../../server/database/query.ts';
 import { rightLosses, warnOfLostRights } from '../../server/domain/event/webhookRight.ts';
 import { makeCaller } from '../harness/caller.ts';
-import { emptyDatabase } from '../harness/contents.ts';
 import { eventsOf } from '../harness/events.ts';
 import { runMigration } from '../harness/migration.ts';
-import { testService, withOwnService } from '../harness/service.ts';
+import { testService, withOwnDatabase } from '../harness/service.ts';
 import {
   givenKey,
   givenToken,
@@ -21,8 +20,7 @@ import {
   testDb,
 } from '../harness/world.ts';
 
-withOwnService();
-beforeAll(emptyDatabase);
+withOwnDatabase();
 
 const URL_OF_RECEIVER = 'https://example.com/hook';
 const SCOPES = ['events:read', 'grants:write', 'webhooks:write'];

@@ -15,10 +15,9 @@ import { makeOutgoing, type Outgoing } from '../../server/security/outgoing.ts';
 import { isPublicAddress } from '../../server/security/publicAddress.ts';
 import { makeSecretBox } from '../../server/security/secretBox.ts';
 import { checkMessage } from '../harness/checkAnswers.ts';
-import { emptyDatabase } from '../harness/contents.ts';
 import { CARD_DATA, feedComplete } from '../harness/events.ts';
 import { pagesOf } from '../harness/pages.ts';
-import { databaseUrl, givenService, TEST_SECRET, type TestService } from '../harness/service.ts';
+import { databaseUrl, givenService, TEST_SECRET, type TestService, withOwnDatabase } from '../harness/service.ts';
 import { givenWebhook, givenWorld, stored, testDb, type World } from '../harness/world.ts';
 
 const MINUTE = 60_000;
@@ -36,8 +35,8 @@ let answers: Record<string, number> = {};
 let service: TestService;
 let outgoing: Outgoing;
 
+withOwnDatabase();
 beforeAll(async () => {
-  await emptyDatabase();
   receiver = createServer(async (request, response) => {
     let body = '';
     for await (const chunk of request) body += chunk;
@@ -54,7 +53,7 @@ beforeAll(async () => {
   await new Promise<void>((done) => receiver.listen(0, '127.0.0.1', done));
   host = `127.0.0.1:${(receiver.address() as AddressInfo).port}`;
   service = await givenService({ WEBHOOK_ALLOWED_HOSTS: host });
-  outgoing = makeOutgoing({ allowedHosts: [host], timeoutMilliseconds: 500 });
+  outgoing = makeOutgoing({ allowedHosts: [host], timeoutMilliseconds: 60_000 });
 });
 
 afterAll(async () => {
@@ -325,8 +324,9 @@ describe('a failing receiver', () => {
     const done = deliverDue();
     await expect.poll(() => typesAt('/200/alive')).toEqual(['card.created']);
 
+    await expect.poll(() => received.filter(({ path }) => path === '/000')).toHaveLength(11);
+    receiver.closeAllConnections();
     await done;
-    expect(received.filter(({ path }) => path === '/000')).toHaveLength(11);
   });
 
   it('with a long body is cut off, and counts by its status', async () => {
@@ -544,10 +544,10 @@ describe('places', () => {
     };
 
     await wake(hanging);
-    await expect.poll(() => received.length, { timeout: 20_000 }).toBe(20);
+    await expect.poll(() => received.length).toBe(20);
     await wake(other);
 
-    await expect.poll(() => typesAt('/200/neighbour'), { timeout: 20_000 }).toEqual(['card.created']);
+    await expect.poll(() => typesAt('/200/neighbour')).toEqual(['card.created']);
     await work.stop();
   });
 });
@@ -1025,7 +1025,9 @@ describe('addresses', () => {
   });
 
   it('that do not answer end in time', async () => {
-    const outcome = await outgoing.post(at('/000'), {}, '{}');
+    const hasty = makeOutgoing({ allowedHosts: [host], timeoutMilliseconds: 500 });
+    const outcome = await hasty.post(at('/000'), {}, '{}');
+    hasty.close();
 
     expect(outcome).toMatchObject({ status: undefined, error: 'There was no answer in time.' });
   });

@@ -82,7 +82,7 @@ async function press({ kind, element }: Found): Promise<boolean> {
   else if (kind === 'field') await element.fill(await element.evaluate(plausibleValue));
   else await element.click();
   const isChanged = async () => (await element.evaluate(readState)) !== before;
-  const isSeen = await vi.waitUntil(isChanged, { timeout: 3000 }).catch(() => false);
+  const isSeen = await vi.waitUntil(isChanged, { timeout: 20_000 }).catch(() => false);
   // Leaving a field saves it. A box gets its value back: a form that is sent later must not take rights away.
   if (kind === 'field') await element.evaluate((field) => field.blur());
   if (kind === 'checkbox') await element.click();

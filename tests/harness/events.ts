@@ -22,7 +22,6 @@ export async function auditOf(work: () => Promise<unknown>): Promise<EventRow[]>
 export async function feedComplete(): Promise<void> {
   const hidden = sql`select from events where transaction_id >= ${FEED_END} limit 1`;
   await vi.waitFor(async () => expect(await query(await testDb(), hidden)).toEqual([]), {
-    timeout: 15_000,
     interval: 20,
   });
 }

@@ -18,7 +18,7 @@ export async function waitingFor<Outcome>(
   const { outcome } = await transact(await testDb(), async (db) => {
     for (const change of changes) await query(db, change);
     const outcome = call();
-    await expect.poll(countWaiting, { timeout: 10_000 }).toBe(1);
+    await expect.poll(countWaiting).toBe(1);
     return { outcome };
   });
   return outcome;

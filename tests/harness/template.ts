@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { beforeEach } from 'vitest';
 import { query } from '../../server/database/query.ts';
+import { withOwnDatabase } from './service.ts';
 import {
   givenBoard,
   givenCard,
@@ -105,6 +106,7 @@ export async function reportOf(template: Template) {
 
 /** Syncs and pushes visit every active project: those of earlier tests would make them slow. */
 export function hideEarlierProjects(): void {
+  withOwnDatabase();
   beforeEach(async () => {
     await query(await testDb(), sql`update projects set is_active = false where is_active`);
   });

@@ -72,6 +72,16 @@ describe('a service that stops', () => {
     expect(await isRefused(url)).toBe(true);
   });
 
+  it('is not held up by a connection that is kept alive', async () => {
+    const { app, begin } = await givenStoppableService();
+    const call = begin(LIST);
+    call.end();
+    expect(await runCommandLine(call)).toMatchObject({ status: 200, connection: 'keep-alive' });
+
+    // Longer than the test may take.
+    expect(await app.drain(600_000)).toBe(true);
+  });
+
   it('cuts off unfinished requests at the time limit, and logs how many', async () => {
     const { app, begin, logged } = await givenStoppableService();
     const call = begin(LIST);

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
-import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { createClient } from '../../client/client.ts';
@@ -117,8 +116,9 @@ describe('a REST call', () => {
       const id = await givenCard(project);
       const headers = { authorization: `Bearer ${asMember.token}`, 'content-type': 'application/json' };
       const sending = request(`${service.url}/api${CREATE}`, { method: 'POST', headers });
+      const arrived = once(service.app.server, 'request');
       sending.flushHeaders();
-      await pause(100);
+      await arrived;
       sending.end(JSON.stringify({ card_id: id, comment: 'Late' }));
       const [answer] = await once(sending, 'response');
       await once(answer.resume(), 'end');

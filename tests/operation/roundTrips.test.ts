@@ -49,7 +49,7 @@ it.each(CALLS)(
     const [low, high] = [await givenProject(), await givenProject()];
     const user = await givenUser({ project: low, role: 'viewer', default_project_id: low.id });
     await givenMember(user, high, 'member');
-    const member = await givenUser({ project: high });
+    const member = await givenUser({ project: high, default_project_id: high.id });
     const input = inputOf(await givenRows(high, member.id, member));
     const counted = async ({ id, email }: typeof user, times: number) => {
       const caller = makeCaller((await testService()).url, await givenToken({ id, email }));

@@ -42,7 +42,7 @@ async function written(db: Db): Promise<Written> {
 }
 
 const usesReplica = (db: Db, replicas: Replicas) =>
-  vi.waitFor(async () => expect(await replicas.choose(USER, await written(db))).toBeDefined(), { timeout: 20_000 });
+  vi.waitFor(async () => expect(await replicas.choose(USER, await written(db))).toBeDefined());
 
 describe('positions that a server loses', { timeout: 60_000 }, () => {
   it('begin a new epoch: after a crash of the primary, and after the promotion of a replica, which no other one follows', async () => {

@@ -524,7 +524,7 @@ describe('concurrent runs', () => {
           await query(db, sql`select pg_terminate_backend(pid) from pg_stat_activity where ${isBlocked}`);
           return answer?.status;
         };
-        await expect.poll(terminate, { timeout: 15_000, interval: 20 }).toBe(500);
+        await expect.poll(terminate, { interval: 20 }).toBe(500);
         await cut;
         await query(db, sql`delete from cards where id = ${copy!.id}`);
         return answer!;
