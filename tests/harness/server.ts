@@ -8,9 +8,10 @@ import { MikroORM } from '@mikro-orm/postgresql';
 export async function findTestServer(): Promise<{ url: string } | { url?: undefined; reason: string }> {
   const { TEST_DATABASE_URL } = process.env;
   if (TEST_DATABASE_URL) {
-    await onServer(TEST_DATABASE_URL, 'select 1').catch((cause) => {
+    const isSuperuser = await mayReplaceRows(TEST_DATABASE_URL).catch((cause) => {
       throw new Error('The PostgreSQL server of TEST_DATABASE_URL is unreachable.', { cause });
     });
+    if (!isSuperuser) throw new Error('The user of TEST_DATABASE_URL is no superuser: name one who is.');
     return { url: TEST_DATABASE_URL };
   }
 
@@ -18,13 +19,22 @@ export async function findTestServer(): Promise<{ url: string } | { url?: undefi
   for (const user of new Set([userInfo().username, 'postgres'])) {
     const url = `postgresql://${user}@127.0.0.1:5432/postgres`;
     try {
-      await onServer(url, 'select 1');
-      return { url };
+      if (await mayReplaceRows(url)) return { url };
+      reason = `${user} is no superuser`;
     } catch (error) {
       reason = (error as Error).message || (error as { code?: string }).code || 'no answer';
     }
   }
-  return { reason: `None is reachable on 127.0.0.1:5432 (${reason}); set TEST_DATABASE_URL to use another.` };
+  return { reason: `None can be used on 127.0.0.1:5432 (${reason}); set TEST_DATABASE_URL to use another.` };
+}
+
+/** Tests bring rows back in any order, without checks of references: only superusers may. */
+async function mayReplaceRows(url: string): Promise<boolean> {
+  const [role] = await onServer<{ rolsuper: boolean }>(
+    url,
+    'select rolsuper from pg_roles where rolname = current_user',
+  );
+  return role?.rolsuper ?? false;
 }
 
 /** Whether `pg_dump` is there. It refuses a server that is newer than itself. */

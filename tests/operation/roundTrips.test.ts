@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { makeCaller } from '../harness/caller.ts';
 import { countStatements, testService } from '../harness/service.ts';
 import {
@@ -11,6 +11,7 @@ import {
   givenProject,
   givenToken,
   givenUser,
+  givenWorld,
   type TestProject,
 } from '../harness/world.ts';
 
@@ -42,6 +43,11 @@ const CALLS: [string, (rows: Rows) => object, { first: number; again: number; el
   ['cards/list', ({ group }) => ({ group_id: group }), { first: 2, again: 2, elsewhere: 2 }],
   ['cards/get', ({ card }) => ({ id: card }), { first: 2, again: 2, elsewhere: 2 }],
 ];
+
+// Opens the connections, which begin with statements of their own.
+beforeAll(async () => {
+  await (await givenWorld()).asViewer.post(`${OPERATIONS}/boards/list`);
+});
 
 it.each(CALLS)(
   '%s of a new caller, again, and in another project',
