@@ -292,15 +292,10 @@ const WITHOUT_UNCHANGED = `^(?!.*\\b(${[...unchanged].join('|')})\\.[a-z])`;
 
 /** What a new operation or table can break: the suites that walk all procedures or tables. */
 const OVER_ALL_PROCEDURES = [
-  ...[
-    'operation/procedures',
-    'operation/metadata',
-    'operation/procedureReasons',
-    'operation/inputLimits',
-    'operation/tenancy',
-  ],
-  ...['contract/document', 'contract/breaking', 'database/schema', 'database/tables', 'database/whatGrows'],
-  ...['event/changes', 'board/rowVersions'],
+  ...['walk', 'procedures', 'metadata', 'procedureReasons', 'inputLimits', 'tenancy'].map(
+    (name) => `operation/${name}`,
+  ),
+  ...['contract/document', 'contract/breaking', 'database/schema', 'database/tables', 'board/rowVersions'],
 ];
 
 export function exists(path: string): boolean {
