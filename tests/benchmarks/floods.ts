@@ -105,7 +105,7 @@ const signInFrom = (address: string, { email, password }: { email: string; passw
 const guessAt = (address: string, email: string) => signInFrom(address, { email, password: 'wrong-password' });
 
 /** Sign-ins, and how they slow down others; guesses at passwords, which must not tell which accounts exist. */
-export async function measureSignIn({ isEmbedded, seconds = 10 }: Run): Promise<Table[]> {
+export async function measureSignIn({ isEmbedded, seconds = 10, rounds: samples = SAMPLES }: Run): Promise<Table[]> {
   const { start } = await givenDemo({ isEmbedded }, { TRUST_PROXY: '127.0.0.1' });
   const { url, stop } = await start();
   const { token } = await signIn(url);
@@ -121,7 +121,7 @@ export async function measureSignIn({ isEmbedded, seconds = 10 }: Run): Promise<
     () => measureLists(url, token, seconds),
   );
   closeAll(flooding);
-  const { unknown, wrong } = await measureGuesses(url);
+  const { unknown, wrong } = await measureGuesses(url, samples);
   const { served, longest, guesses } = await measureNewcomers(url);
   await stop();
   const rows = [
@@ -133,15 +133,15 @@ export async function measureSignIn({ isEmbedded, seconds = 10 }: Run): Promise<
     [`newcomers who signed in while ${GUESSING} addresses guess`, `${served} of ${NEWCOMERS}`, `${whole(longest)} ms`],
     ['guesses answered per second', precise(guesses, 1), ''],
   ];
-  return [{ title: 'Sign-ins', columns: ['', '', ''], rows, note: `${SAMPLES} guesses of each kind.` }];
+  return [{ title: 'Sign-ins', columns: ['', '', ''], rows, note: `${samples} guesses of each kind.` }];
 }
 
 /** Each from another address, so that no attempt is blocked for guessing. */
-async function measureGuesses(url: string): Promise<{ unknown: number; wrong: number }> {
+async function measureGuesses(url: string, samples: number): Promise<{ unknown: number; wrong: number }> {
   const times = { unknown: [] as number[], wrong: [] as number[] };
   const kinds = [['unknown', 'nobody@demo.test'] as const, ['wrong', RIGHT.email] as const];
   const { send, close } = await open(url, { path: AUTHENTICATE }, 401);
-  for (let sample = 0; sample < SAMPLES; sample++) {
+  for (let sample = 0; sample < samples; sample++) {
     // They alternate in going first.
     for (const [kind, email] of sample % 2 ? kinds : kinds.toReversed())
       times[kind].push(await send(bytesOf(url, guessAt(`10.0.${sample >> 8}.${sample & 255}`, email))));

@@ -85,8 +85,14 @@ const chosen = options.only ? options.only.split(',') : [...WORKLOADS.map(({ nam
 for (const name of chosen)
   if (!NAMES.includes(name)) throw new Error(`--only: unknown case ${name}; use ${NAMES.join(', ')}.`);
 
+let cleaned: Promise<void> | undefined;
+/** Once, also if a signal ends a case with an error. */
+const cleanUp = () => {
+  cleaned ??= removeProcesses();
+  return cleaned;
+};
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(signal, () => void removeProcesses().then(() => process.exit(130)));
+  process.once(signal, () => void cleanUp().then(() => process.exit(130)));
 
 try {
   const run: Run = {
@@ -100,7 +106,7 @@ try {
   };
   await measureAll(run);
 } finally {
-  await removeProcesses();
+  await cleanUp();
 }
 process.exit();
 

@@ -1,8 +1,4 @@
-import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { text } from 'node:stream/consumers';
 import type { Page } from 'playwright-core';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -12,21 +8,20 @@ import { hasBrowser } from '../harness/browser.ts';
 import { codeAt } from '../harness/codes.ts';
 import { givenRollout, pageOfNode } from '../harness/nodePage.ts';
 import { button, choose, dialog, send, untilTold } from '../harness/startPage.ts';
+import { givenWebhookReceiver, type WebhookReceiver } from '../harness/webhookReceiver.ts';
 
 describe.skipIf(!hasBrowser)('the desk', () => {
   let secretOfWebhook = '';
-  let host = '';
-  /** Accepts what is signed with the secret. */
-  const receiver = createServer(async (request, response) => {
-    new Webhook(secretOfWebhook).verify(await text(request), request.headers as Record<string, string>);
-    response.end();
-  });
+  let receiver: WebhookReceiver;
   beforeAll(async () => {
-    await once(receiver.listen(0, '127.0.0.1'), 'listening');
-    host = `127.0.0.1:${(receiver.address() as AddressInfo).port}`;
+    // Accepts what is signed with the secret.
+    receiver = await givenWebhookReceiver(({ body, headers }, response) => {
+      new Webhook(secretOfWebhook).verify(body, headers);
+      response.end();
+    });
   });
-  afterAll(() => receiver.close().closeAllConnections());
-  const { givenPage, clientOf, url } = pageOfNode(() => ({ WEBHOOK_ALLOWED_HOSTS: host }));
+  afterAll(() => receiver.remove());
+  const { givenPage, clientOf, url } = pageOfNode(() => ({ WEBHOOK_ALLOWED_HOSTS: receiver.host }));
 
   let problems: string[] = [];
   afterEach(() => expect(problems.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([]));
@@ -115,7 +110,7 @@ describe.skipIf(!hasBrowser)('the desk', () => {
 
     await button(page, 'New webhook').click();
     await page.getByLabel('card.created').check();
-    await send(page, { Address: `http://${host}/hook` });
+    await send(page, { Address: `${receiver.url}/hook` });
     secretOfWebhook = await takeSecret(page, 'The secret of this webhook');
     await button(page, 'Send a test').click();
     await page.getByText(/^The test has arrived after \d+ ms \(200\)\.$/).waitFor();

@@ -1,7 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -10,6 +8,7 @@ import { givenDemoService } from '../harness/demo.ts';
 import { givenDemoDirectory, givenDirectory, removeProcesses, runToEnd, signIn } from '../harness/process.ts';
 import { failure, givenTerminal } from '../harness/terminal.ts';
 import { startNode } from '../harness/usedService.ts';
+import { givenWebhookReceiver, type WebhookReceiver } from '../harness/webhookReceiver.ts';
 
 /** `events follow` and `open` on a service with the demo data. */
 
@@ -53,19 +52,15 @@ function follow(words: string[], { at = url, DECKHAND_KEY = key } = {}) {
   return { shown: terminal.shown, shows, stop, ended };
 }
 
-/** Answers with these statuses, the last of which repeats, and keeps what it got. */
-async function givenReceiver(statuses: number[], delay = 0) {
-  const received: { body: string; headers: Record<string, string> }[] = [];
-  const server = createServer(async (request, response) => {
-    let body = '';
-    for await (const chunk of request) body += chunk;
-    const status = statuses[Math.min(received.length, statuses.length - 1)]!;
-    received.push({ body, headers: request.headers as Record<string, string> });
+/** Answers with these statuses, the last of which repeats. */
+const givenReceiver = (statuses: number[], delay = 0) => {
+  const left = [...statuses];
+  return givenWebhookReceiver((_, response) => {
+    const status = left.length > 1 ? left.shift()! : left[0]!;
     setTimeout(() => response.writeHead(status, { location: `${url}/` }).end(), delay);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return { address: `http://localhost:${(server.address() as AddressInfo).port}/hook`, received, server };
-}
+  });
+};
+const addressOf = ({ url }: WebhookReceiver) => `${url.replace('127.0.0.1', 'localhost')}/hook`;
 
 describe('events follow', () => {
   it('prints what happens meanwhile, and 0 after Ctrl-C with the cursor to go on from', async () => {
@@ -96,8 +91,8 @@ describe('events follow', () => {
   });
 
   it('forwards each event once, in order, as a webhook would, and says what was answered', async () => {
-    const { address, received, server } = await givenReceiver([204, 302, 500, 200]);
-    const { shown, shows, stop } = follow(['--types', 'card.created', '--forward', address]);
+    const receiver = await givenReceiver([204, 302, 500, 200]);
+    const { shown, shows, stop } = follow(['--types', 'card.created', '--forward', addressOf(receiver)]);
     await shows('whsec_');
     const [, secret = ''] = /^(whsec_\S+)$/m.exec(shown.join('')) ?? [];
 
@@ -105,7 +100,7 @@ describe('events follow', () => {
     for (const title of ['One', 'Two', 'Three', 'Four']) ids.push(await createCard(title));
     await shows('→ 200 in ');
     await stop();
-    server.close();
+    receiver.remove();
 
     const outcomes = shown.filter((line) => line.startsWith('  → ')).map((line) => line.replace(/\d+ ms/, 'N ms'));
     expect(outcomes).toEqual([
@@ -114,25 +109,31 @@ describe('events follow', () => {
       '  → not delivered in N ms: It answered 500.\n',
       '  → 200 in N ms\n',
     ]);
-    const messages = received.map(({ body, headers }) => new Webhook(secret).verify(body, headers));
+    const messages = receiver.arrived.map(({ body, headers }) => new Webhook(secret).verify(body, headers));
     expect(messages).toMatchObject(ids.map((subject_id) => ({ type: 'card.created', data: { subject_id } })));
     expect(Object.keys((messages[0] as { data: object }).data)).not.toContain('cursor');
-    expect(received[0]?.headers).toMatchObject({ 'user-agent': 'Deckhand-Webhooks/1' });
-    expect(JSON.stringify(received)).not.toContain(key);
+    expect(receiver.arrived[0]?.headers).toMatchObject({ 'user-agent': 'Deckhand-Webhooks/1' });
+    expect(JSON.stringify(receiver.arrived)).not.toContain(key);
   });
 
   it('leaves out the event whose delivery Ctrl-C ended, so that it comes again', async () => {
     const secret = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;
     const slow = await givenReceiver([200], 5000);
-    const { shown, shows, stop } = follow(['--types', 'card.created', '--forward', slow.address, '--secret', secret]);
+    const { shown, shows, stop } = follow([
+      '--types',
+      'card.created',
+      '--forward',
+      addressOf(slow),
+      '--secret',
+      secret,
+    ]);
     await shows(`${secret}\n`);
     const id = await createCard('Interrupted');
-    await vi.waitFor(() => expect(slow.received).toHaveLength(1));
+    await vi.waitFor(() => expect(slow.arrived).toHaveLength(1));
 
     expect(await stop()).toEqual({ exitCode: 0 });
     expect(shown.at(-1)).toMatch(/^0 events\. .* --after /);
-    slow.server.close();
-    slow.server.closeAllConnections();
+    slow.remove();
     const again = follow(['--types', 'card.created', '--after', shown.at(-1)!.split(' ').at(-1)!.trim()]);
     await again.shows(`card ${id}`);
     await again.stop();

@@ -5,12 +5,12 @@ import { readSettings } from '../../server/runtime/env.ts';
 import { findViolations } from '../faults/check.ts';
 import type { Sent } from '../faults/load.ts';
 import { givenDatabase, givenEmbedded, type Place } from '../faults/outcome.ts';
-import { compareDelivered } from '../faults/receiver.ts';
 import { findChanged } from '../faults/upgradeLoad.ts';
 import { makeWorld } from '../faults/world.ts';
 import { CARD_DATA } from '../harness/events.ts';
 import { readRows, removeProcesses } from '../harness/process.ts';
 import { findTestServer } from '../harness/server.ts';
+import { compareDelivered } from '../harness/webhookReceiver.ts';
 
 const server = await findTestServer();
 let place: Place;

@@ -1,6 +1,4 @@
 import { execFile } from 'node:child_process';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -13,6 +11,7 @@ import { givenDemoDirectory, removeProcesses, signIn } from '../harness/process.
 import { isNight } from '../harness/sample.ts';
 import { onServer } from '../harness/server.ts';
 import { startNode } from '../harness/usedService.ts';
+import { givenWebhookReceiver } from '../harness/webhookReceiver.ts';
 
 const run = promisify(execFile);
 const JWT_SECRET = 'the secret of a service on two servers';
@@ -32,24 +31,13 @@ type Received = { id: string; type: string; subject_id: number };
 async function givenReceiver() {
   const received = new Map<string, Received[]>();
   const broken = new Set<string>();
-  const server = createServer(async (request, response) => {
-    let body = '';
-    for await (const chunk of request) body += chunk;
-    const path = request.url ?? '';
+  const { host, remove } = await givenWebhookReceiver(({ path, body }, response) => {
     if (broken.has(path)) return response.writeHead(500).end();
-    const { data } = JSON.parse(body);
-    received.set(path, [...(received.get(path) ?? []), data]);
-    response.writeHead(204).end();
+    received.set(path, [...(received.get(path) ?? []), JSON.parse(body).data]);
+    return response.writeHead(204).end();
   });
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  opened.push({ close: () => server.close() });
-  const { port } = server.address() as AddressInfo;
-  return {
-    host: `127.0.0.1:${port}`,
-    broken,
-    at: (path: string) => received.get(path) ?? [],
-    all: () => [...received],
-  };
+  opened.push({ close: remove });
+  return { host, broken, at: (path: string) => received.get(path) ?? [], all: () => [...received] };
 }
 
 const opened: { close: () => unknown }[] = [];

@@ -1,4 +1,3 @@
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { sql } from 'kysely';
 import { pino } from 'pino';
@@ -18,18 +17,18 @@ import { checkMessage } from '../harness/checkAnswers.ts';
 import { CARD_DATA, feedComplete } from '../harness/events.ts';
 import { pagesOf } from '../harness/pages.ts';
 import { databaseUrl, givenService, TEST_SECRET, type TestService, withOwnDatabase } from '../harness/service.ts';
+import { type Arrived, givenWebhookReceiver, type WebhookReceiver } from '../harness/webhookReceiver.ts';
 import { givenWebhook, givenWorld, stored, testDb, type World } from '../harness/world.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-type Message = { path: string; headers: IncomingHttpHeaders; body: string };
-
-/** A receiver on this machine; it answers what its path says: `/200`, `/410`. */
-let receiver: Server;
+/** It answers what its path says: `/200`, `/410`. */
+let receiver: WebhookReceiver;
 let host: string;
-let received: Message[] = [];
+/** What has arrived in this test. */
+let received: Arrived[] = [];
 /** Answers by path, instead of what the path says. */
 let answers: Record<string, number> = {};
 let service: TestService;
@@ -37,11 +36,9 @@ let outgoing: Outgoing;
 
 withOwnDatabase();
 beforeAll(async () => {
-  receiver = createServer(async (request, response) => {
-    let body = '';
-    for await (const chunk of request) body += chunk;
-    const path = request.url ?? '';
-    received.push({ path, headers: request.headers, body });
+  receiver = await givenWebhookReceiver(async (message, response) => {
+    const { path, body } = message;
+    received.push(message);
     await checkMessage(body);
     const status = answers[path] ?? Number(path.slice(1, 4));
     // A receiver that never answers.
@@ -50,16 +47,14 @@ beforeAll(async () => {
       .writeHead(status, status === 302 ? { location: '/200' } : {})
       .end('x'.repeat(path === '/200/long' ? 100_000 : 10));
   });
-  await new Promise<void>((done) => receiver.listen(0, '127.0.0.1', done));
-  host = `127.0.0.1:${(receiver.address() as AddressInfo).port}`;
+  host = receiver.host;
   service = await givenService({ WEBHOOK_ALLOWED_HOSTS: host });
   outgoing = makeOutgoing({ allowedHosts: [host], timeoutMilliseconds: 60_000 });
 });
 
 afterAll(async () => {
   outgoing.close();
-  receiver.closeAllConnections();
-  receiver.close();
+  receiver.remove();
   await service.app.close();
 });
 
@@ -980,7 +975,7 @@ describe('addresses', () => {
     async (addresses) => {
       const { findAddresses, asked } = named(...addresses);
       const strict = makeOutgoing({ allowedHosts: [], findAddresses });
-      const { port } = receiver.address() as AddressInfo;
+      const port = Number(new URL(receiver.url).port);
       received = [];
 
       const outcome = await strict.post(`https://rebound.example.com:${port}/200`, {}, '{}');
@@ -993,7 +988,7 @@ describe('addresses', () => {
   );
 
   it('of allowed hosts may be private, on the allowed port alone', async () => {
-    const { port } = receiver.address() as AddressInfo;
+    const port = Number(new URL(receiver.url).port);
     const { findAddresses } = named('127.0.0.1');
     const allowing = makeOutgoing({ allowedHosts: [`crm.internal:${port}`], findAddresses });
 

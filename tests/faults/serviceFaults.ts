@@ -1,19 +1,20 @@
 import { startService } from '../harness/process.ts';
+import { givenWebhookReceiver, type WebhookReceiver } from '../harness/webhookReceiver.ts';
 import { findViolations } from './check.ts';
+import { deliveryViolations, register } from './deliveries.ts';
 import { startLoad } from './load.ts';
 import { type Outcome, type Place, stopNode, withRemoval } from './outcome.ts';
-import { deliveryViolations, givenReceiver, type Receiver } from './receiver.ts';
 import { makeWorld } from './world.ts';
 
 /** `kill -9` of the service under load, followed by a restart on the same data. A receiver gets the events of all that. */
 export const killService = async (place: Place, rounds: number): Promise<Outcome> =>
-  withRemoval(await givenReceiver(), (receiver) => killServing(place, rounds, receiver));
+  withRemoval(await givenWebhookReceiver(), (receiver) => killServing(place, rounds, receiver));
 
-async function killServing(place: Place, rounds: number, receiver: Receiver): Promise<Outcome> {
+async function killServing(place: Place, rounds: number, receiver: WebhookReceiver): Promise<Outcome> {
   const settings = { ...place.settings, WEBHOOK_ALLOWED_HOSTS: receiver.host };
   const world = await makeWorld(settings);
   let service = await startService(settings);
-  const expected = await receiver.register(service.url, world.superadmin);
+  const expected = await register(receiver, service.url, world.superadmin);
   const target = { urls: [service.url] };
   const load = startLoad(world, target, { clients: 8, hasTemplates: true });
   const times: number[] = [];

@@ -7,11 +7,11 @@ import { query } from '../../server/database/query.ts';
 import { schemaDifference } from '../../server/database/schemaDifference.ts';
 import { readSettings } from '../../server/runtime/env.ts';
 import { type StartedService, startService } from '../harness/process.ts';
+import { givenWebhookReceiver, type WebhookReceiver } from '../harness/webhookReceiver.ts';
 import { isCreate, type Sent, startClients } from './load.ts';
 import { migrationViolations } from './nodeFaults.ts';
 import type { OldVersion } from './oldVersion.ts';
 import { type Outcome, type Place, stopNode, withRemoval } from './outcome.ts';
-import { givenReceiver, type Receiver } from './receiver.ts';
 import { startFollowers } from './upgradeFollowers.ts';
 import { clientsOf, findChanged } from './upgradeLoad.ts';
 import { fillOldTables, findNotRewritten } from './upgradeWorld.ts';
@@ -35,9 +35,9 @@ type Size = {
  * events of all that. If the old version can't be started, there is only its database.
  */
 export const upgrade = async (place: Place, old: OldVersion, size: Size): Promise<Outcome> =>
-  withRemoval(await givenReceiver(), (receiver) => upgradeWith(place, old, size, receiver));
+  withRemoval(await givenWebhookReceiver(), (receiver) => upgradeWith(place, old, size, receiver));
 
-async function upgradeWith(place: Place, old: OldVersion, size: Size, receiver: Receiver): Promise<Outcome> {
+async function upgradeWith(place: Place, old: OldVersion, size: Size, receiver: WebhookReceiver): Promise<Outcome> {
   const settings: Record<string, string> = { ...place.settings, WEBHOOK_ALLOWED_HOSTS: receiver.host };
   const oldNodes: StartedService[] = [];
   const startOld = async () => {

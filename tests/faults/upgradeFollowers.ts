@@ -2,8 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { readMessages } from '../../client/sse.ts';
 import { readRows } from '../harness/process.ts';
+import { compareDelivered, type WebhookReceiver } from '../harness/webhookReceiver.ts';
+import { call, register } from './deliveries.ts';
 import { timeUntil } from './outcome.ts';
-import { call, compareDelivered, type Receiver } from './receiver.ts';
 import type { UpgradeWorld } from './upgradeWorld.ts';
 
 const STREAM = '/api/services/platforms/v1/events/stream';
@@ -16,10 +17,10 @@ type Target = { urls: string[] };
 type Followed = { seen: string[]; violations: string[] };
 
 /** Follows the events of one project by pages, by a stream and by a webhook, through all nodes in turn. */
-export async function startFollowers(target: Target, { superadmin, members }: UpgradeWorld, receiver: Receiver) {
+export async function startFollowers(target: Target, { superadmin, members }: UpgradeWorld, receiver: WebhookReceiver) {
   const [member] = members as [UpgradeWorld['members'][number]];
   while (target.urls.length === 0) await pause(5);
-  const { project_id, after } = await receiver.register(target.urls[0]!, superadmin, member.project);
+  const { project_id, after } = await register(receiver, target.urls[0]!, superadmin, member.project);
   const stopped = new AbortController();
   const ofPages = followPages(target, { token: superadmin, project_id, after }, stopped.signal);
   const ofStream = followStream(target, { token: superadmin, project_id, after }, stopped.signal);

@@ -1,8 +1,6 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { text } from 'node:stream/consumers';
 import { expect } from 'vitest';
 import { type Sandbox, startSandbox } from '../../client/testing/testing.ts';
+import { givenWebhookReceiver } from './webhookReceiver.ts';
 
 /** How a program in another language uses a sandbox: JSON over HTTP, and no more. */
 export function callerOf(url: string, fetcher: typeof fetch = fetch) {
@@ -51,18 +49,16 @@ export const titlesOf = async ({ call }: ReturnType<typeof callerOf>) =>
 /** A receiver of webhooks on this machine, and the webhook of project 1 that calls it. */
 export async function givenReceiver({ call }: ReturnType<typeof callerOf>) {
   const received: { id: string; type: string; data: { subject_id: number; data: object } }[] = [];
-  const server = createServer(async (request, response) => {
-    const { type, data } = JSON.parse(await text(request));
-    received.push({ id: String(request.headers['webhook-id']), type, data });
+  const { url, remove } = await givenWebhookReceiver(({ id, body }, response) => {
+    const { type, data } = JSON.parse(body);
+    received.push({ id, type, data });
     response.writeHead(204).end();
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  const { status } = await call('/platforms/v1/webhooks/create', { project_id: 1, url }, 'owner');
+  const { status } = await call('/platforms/v1/webhooks/create', { project_id: 1, url: `${url}/` }, 'owner');
   if (status !== 201) throw new Error(`The webhook was not created: ${status}.`);
   // The first event tells of the webhook itself.
   await expect.poll(() => received.splice(0).length).toBe(1);
-  return { received, close: () => server.close() };
+  return { received, close: remove };
 }
 
 export const givenSandbox = async (options?: Parameters<typeof startSandbox>[0]) => {

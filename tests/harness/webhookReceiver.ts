@@ -1,8 +1,8 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /** A message as it arrived. */
-export type Arrived = { path: string; id: string; headers: IncomingMessage['headers']; body: string };
+export type Arrived = { path: string; id: string; headers: Record<string, string>; body: string };
 
 /** Receives webhooks, at any path of its address. */
 export type WebhookReceiver = {
@@ -21,19 +21,19 @@ export type WebhookReceiver = {
 
 /** Answers with 204, unless told otherwise. */
 export async function givenWebhookReceiver(
-  answer: (arrived: Arrived, response: ServerResponse) => void = (_, response) => response.writeHead(204).end(),
+  answer: (arrived: Arrived, response: ServerResponse) => unknown = (_, response) => response.writeHead(204).end(),
 ): Promise<WebhookReceiver> {
   const arrived: Arrived[] = [];
   const seen = new Set<string>();
   const waiting = new Set<(message: Arrived) => void>();
   const server = createServer(async (request, response) => {
     const body = Buffer.concat(await request.toArray()).toString();
-    const { url: path = '', headers } = request;
-    const message = { path, id: String(headers['webhook-id']), headers, body };
+    const headers = request.headers as Record<string, string>;
+    const message = { path: request.url ?? '', id: String(headers['webhook-id']), headers, body };
     arrived.push(message);
     seen.add(message.id);
     for (const tell of waiting) tell(message);
-    answer(message, response);
+    await answer(message, response);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -61,4 +61,15 @@ export async function givenWebhookReceiver(
       server.close();
     },
   };
+}
+
+/** Compares the ids of the feed with those that arrived. */
+export function compareDelivered(events: string[], seen: ReadonlySet<string>): string[] {
+  const missing = events.filter((id) => !seen.has(id));
+  if (missing.length > 0)
+    return [`${missing.length} of ${events.length} events were never delivered, the first is ${missing[0]}`];
+  const wanted = new Set(events);
+  const arrived = [...seen].filter((id) => wanted.has(id));
+  const at = arrived.findIndex((id, place) => id !== events[place]);
+  return at < 0 ? [] : [`event ${arrived[at]} was delivered before event ${events[at]}`];
 }

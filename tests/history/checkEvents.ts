@@ -1,4 +1,4 @@
-import { compareDelivered } from '../faults/receiver.ts';
+import { compareDelivered } from '../harness/webhookReceiver.ts';
 import type { Change, Changes } from './check.ts';
 import { type Anomaly, type Call, type FeedEvent, type History, inWords, mentionsOf, subjectOf } from './history.ts';
 
