@@ -194,14 +194,17 @@ describe.skipIf(!databaseUrl)('on a PostgreSQL server', () => {
   });
 
   it('recovers when the server closes idle connections', async () => {
+    const other = await givenDatabase();
+    const [begun] = await query(other.db, sql<{ at: string }>`select now()::text as at`);
     const database = await givenDatabase();
     const { caller } = await givenCallerOn(database);
-    const other = await givenDatabase();
     expect((await caller.post(LIST)).status).toBe(200);
 
     await query(
       other.db,
-      sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and state = 'idle'`,
+      // Not those of other suites.
+      sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
+        and backend_start > ${begun!.at}::timestamptz and state = 'idle'`,
     );
     await expect.poll(async () => (await caller.post(LIST)).status).toBe(200);
 

@@ -14,6 +14,7 @@ import { startWebhooks } from '../../server/domain/event/webhookWork.ts';
 import { makeOutgoing } from '../../server/security/outgoing.ts';
 import { makeSecretBox } from '../../server/security/secretBox.ts';
 import { uncheckedFetch } from '../harness/checkAnswers.ts';
+import { reservePort } from '../harness/port.ts';
 import { givenService, TEST_SECRET, type TestService, withOwnDatabase } from '../harness/service.ts';
 import { givenKey, givenWorld, testDb } from '../harness/world.ts';
 
@@ -75,20 +76,6 @@ async function listen(server: Server): Promise<string> {
   servers.push(server);
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
-/** Free, and not one that other connections get by chance before the receiver listens. */
-async function findPort(): Promise<number> {
-  for (;;) {
-    const port = 10_000 + Math.floor(Math.random() * 20_000);
-    const server = createServer();
-    const isFree = await new Promise((resolve) => {
-      server.once('error', () => resolve(false)).listen(port, () => resolve(true));
-    });
-    if (!isFree) continue;
-    await new Promise((resolve) => server.close(resolve));
-    return port;
-  }
 }
 
 /** A proxy in front of the service that changes the events in the feed and in both streams. */
@@ -200,7 +187,7 @@ describe('a fault of events, behind a proxy', () => {
   let webhooks: ReturnType<typeof startWebhooks>;
   let report: Report;
   beforeAll(async () => {
-    const port = await findPort();
+    const port = await reservePort();
     const secret = Promise.withResolvers<string>();
     const receiver = await givenReceiverProxy(port, async (body, headers) => {
       const [id, sentAt] = [String(headers['webhook-id']), Number(headers['webhook-timestamp'])];

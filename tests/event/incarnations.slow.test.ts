@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createClient } from '../../client/client.ts';
@@ -123,21 +122,17 @@ describe.skipIf(!hasTools || !isNight)(
         });
       const member = await signIn(before.url);
       const first = await createCards(member, titles(3));
-      await vi.waitFor(() => PATHS.map((path) => expect(createdIn(receiver.at(path))).toEqual(first)), {
-        timeout: 20_000,
-      });
+      await vi.waitFor(() => PATHS.map((path) => expect(createdIn(receiver.at(path))).toEqual(first)));
       // Half of the receivers fail from here on.
       for (const path of PATHS.slice(5)) receiver.broken.add(path);
       const cursors = [await latest(member), await latest(owner), await latest(member)];
       const second = await createCards(member, titles(2));
-      await vi.waitFor(() => PATHS.slice(0, 5).map((path) => expect(receiver.at(path)).toHaveLength(5)), {
-        timeout: 20_000,
-      });
+      await vi.waitFor(() => PATHS.slice(0, 5).map((path) => expect(receiver.at(path)).toHaveLength(5)));
 
       const dump = await run('pg_dump', ['--format=plain', older.url], { maxBuffer: 1 << 28 });
       // Lost: written and delivered after the backup.
       await createCards(member, titles(40));
-      await vi.waitFor(() => expect(receiver.at('/0')).toHaveLength(45), { timeout: 20_000 });
+      await vi.waitFor(() => expect(receiver.at('/0')).toHaveLength(45));
       await before.stop();
       const restoring = run('psql', ['--quiet', '--set=ON_ERROR_STOP=1', '--single-transaction', younger.url]);
       restoring.child.stdin!.end(dump.stdout);
@@ -161,9 +156,7 @@ describe.skipIf(!hasTools || !isNight)(
       const third = await createCards(reader, titles(5));
 
       expect(await refused.ended).toMatchObject({ reason: 'cursor_too_old' });
-      await vi.waitFor(() => followers.map(({ seen }) => expect(createdIn(seen)).toEqual(third)), {
-        timeout: 20_000,
-      });
+      await vi.waitFor(() => followers.map(({ seen }) => expect(createdIn(seen)).toEqual(third)));
       expect(receiver.all().flatMap(([, events]) => events)).toHaveLength(sent);
       expect(await metric(service.url, 'deckhand_webhooks_paused')).toBe(1);
 
@@ -210,20 +203,27 @@ describe.skipIf(!hasTools || !isNight)(
 
 describe('a node with WEBHOOKS=off', () => {
   it('delivers nothing, and the next node without it does', async () => {
-    const receiver = await givenReceiver();
-    const settings = { DATA_DIR: await givenDemoDirectory(), WEBHOOK_ALLOWED_HOSTS: receiver.host };
-    const off = await startNode({ ...settings, WEBHOOKS: 'off' });
-    const owner = await signIn(off.url, 'owner@demo.test');
-    await owner.rpc.webhooks.create.mutate({ project_id: 1, url: `http://${receiver.host}/` });
-    await createCards(await signIn(off.url), ['One']);
-    await setTimeout(2000);
+    const givenNode = async (WEBHOOKS: string) => {
+      const receiver = await givenReceiver();
+      const settings = { DATA_DIR: await givenDemoDirectory(), WEBHOOK_ALLOWED_HOSTS: receiver.host };
+      const node = await startNode({ ...settings, WEBHOOKS });
+      const owner = await signIn(node.url, 'owner@demo.test');
+      await owner.rpc.webhooks.create.mutate({ project_id: 1, url: `http://${receiver.host}/` });
+      await createCards(await signIn(node.url), ['One']);
+      return { ...node, receiver, settings };
+    };
+    const { receiver, settings, ...off } = await givenNode('off');
+    // Gets its card later, and delivers it.
+    const other = await givenNode('on');
+    await vi.waitFor(() => expect(createdIn(other.receiver.at('/'))).toHaveLength(1));
+    await other.stop();
     await off.stop();
     expect(receiver.all()).toEqual([]);
 
     const on = await startNode(settings);
     opened.push({ close: () => on.stop() });
 
-    await vi.waitFor(() => expect(createdIn(receiver.at('/'))).toHaveLength(1), { timeout: 20_000 });
+    await vi.waitFor(() => expect(createdIn(receiver.at('/'))).toHaveLength(1));
   });
 });
 
@@ -250,8 +250,8 @@ describe.skipIf(!hasTools)('a fail-over that loses transactions', { timeout: 120
     await owner.rpc.webhooks.create.mutate({ project_id: 1, url: `http://${receiver.host}/`, types: ['card.created'] });
     const follower = follow(service.url, member.token!, await latest(member));
     const shared = await createCards(member, titles(3));
-    await vi.waitFor(() => expect(createdIn(receiver.at('/'))).toEqual(shared), { timeout: 20_000 });
-    await vi.waitFor(() => expect(createdIn(follower.seen)).toEqual(shared), { timeout: 20_000 });
+    await vi.waitFor(() => expect(createdIn(receiver.at('/'))).toEqual(shared));
+    await vi.waitFor(() => expect(createdIn(follower.seen)).toEqual(shared));
     const good = await latest(member);
     await untilReplayed();
     await onServer(standby.url, "alter system set primary_conninfo = ''");
@@ -259,22 +259,19 @@ describe.skipIf(!hasTools)('a fail-over that loses transactions', { timeout: 120
     await vi.waitFor(async () => expect(await onServer(primary.url, 'select 1 from pg_stat_replication')).toEqual([]));
 
     await createCards(member, titles(40));
-    await vi.waitFor(() => expect(receiver.at('/')).toHaveLength(43), { timeout: 20_000 });
+    await vi.waitFor(() => expect(receiver.at('/')).toHaveLength(43));
     const lost = await latest(member);
     const known = new Set(receiver.at('/').map(({ id }) => id));
     await primary.kill();
     await standby.promote();
-    const created = await vi.waitFor(() => createCards(member, ['After']), { timeout: 20_000, interval: 200 });
+    const created = await vi.waitFor(() => createCards(member, ['After']), { interval: 200 });
     const next = [...created, ...(await createCards(member, titles(3)))];
 
-    const { events } = await vi.waitFor(
-      async () => {
-        const page = await member.rpc.events.list.query({ after: good, types: ['card.created'] });
-        expect(createdIn(page.events)).toEqual(next);
-        return page;
-      },
-      { timeout: 20_000 },
-    );
+    const { events } = await vi.waitFor(async () => {
+      const page = await member.rpc.events.list.query({ after: good, types: ['card.created'] });
+      expect(createdIn(page.events)).toEqual(next);
+      return page;
+    });
     expect(events.filter(({ id }) => known.has(id))).toEqual([]);
     expect(await errorOf(member.rpc.events.list.query({ after: lost }))).toMatchObject({
       status: 422,
@@ -294,8 +291,6 @@ describe.skipIf(!hasTools)('a fail-over that loses transactions', { timeout: 120
       { position: string },
     ];
     const isReplayed = `select pg_last_wal_replay_lsn() >= '${position}' as done`;
-    await vi.waitFor(async () => expect(await onServer(standby.url, isReplayed)).toEqual([{ done: true }]), {
-      timeout: 10_000,
-    });
+    await vi.waitFor(async () => expect(await onServer(standby.url, isReplayed)).toEqual([{ done: true }]));
   }
 });

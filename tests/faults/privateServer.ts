@@ -12,11 +12,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { open, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { reservePort } from '../harness/port.ts';
 import { onServer } from '../harness/server.ts';
 import { madeOnce } from '../harness/workplace.ts';
 
@@ -44,7 +44,7 @@ export async function givenCluster(): Promise<PrivateServer | undefined> {
   const cluster = join(directory, 'cluster');
   await run('cp', ['-a', await madeOnce('cluster', (path) => initialize(binaries, path)), cluster]);
   await giveIdentifier(binaries, cluster);
-  return startCluster(binaries, directory, await freePort());
+  return startCluster(binaries, directory, await reservePort());
 }
 
 type ServerSettings = Record<string, string | number>;
@@ -97,7 +97,7 @@ export async function givenReplica(
   const source = `${primary.url}?application_name=${name}`;
   const copy = ['-D', join(directory, 'cluster'), '-d', source, '-R', '-X', 'stream', '-c', 'fast', '--no-sync'];
   await run(join(binaries, 'pg_basebackup'), copy, { ...unprivileged(), cwd: directory });
-  const server = await startCluster(binaries, directory, port ?? (await freePort()));
+  const server = await startCluster(binaries, directory, port ?? (await reservePort()));
   const onItself = (statement: string) => onServer(server.url, statement);
 
   await waitFor(async () => {
@@ -179,7 +179,7 @@ export async function givenRedis(): Promise<PrivateServer | undefined> {
     .find(existsSync);
   if (!program) return undefined;
   const { Redis } = await import('ioredis');
-  const port = await freePort();
+  const port = await reservePort();
   const url = `redis://127.0.0.1:${port}`;
   const options = ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
   return startServer(program, options, givenOwnDirectory(), url, async () => {
@@ -199,7 +199,7 @@ export async function givenPgBouncer(serverUrl: string): Promise<PrivateServer |
   const program = findPgBouncer();
   if (!program) return undefined;
   const { hostname, port: serverPort, username, pathname } = new URL(serverUrl);
-  const port = await freePort();
+  const port = await reservePort();
   const directory = givenOwnDirectory();
   const settings = `
 [databases]
@@ -253,8 +253,8 @@ async function startServer(
       );
       if (answer === undefined) return;
       if (performance.now() > limit) throw new Error(`${program} does not start. ${errors}`, { cause: answer });
-      // An outgoing connection of another process may have its port for a moment.
-      if (child.exitCode !== null) launch();
+      if (child.exitCode !== null)
+        throw new Error(`${program} ended with ${child.exitCode}. ${errors}`, { cause: answer });
     }
   };
   const endNow = () => {
@@ -322,13 +322,4 @@ function givenOwnDirectory(): string {
   const { uid, gid } = unprivileged();
   if (uid !== undefined) chownSync(directory, uid, gid!);
   return directory;
-}
-
-/** A port that nobody listens on at the moment. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -41,6 +41,7 @@ export async function givenMailServer() {
   const received: ReceivedMail[] = [];
   let behaviour: (to: string) => Behaviour = () => 'take';
   let onReceived: () => void = () => undefined;
+  let beforeAnswer: () => void = () => undefined;
   const refusal = (responseCode: number, message: string) => Object.assign(new Error(message), { responseCode });
   const server = new SMTPServer({
     authOptional: true,
@@ -69,6 +70,7 @@ export async function givenMailServer() {
       if (doing === 'refuse text') return done(refusal(554, `5.7.1 Spam: ${raw.replaceAll(/\s+/g, ' ')}`));
       if (doing === 'stall') return;
       const from = mailFrom ? mailFrom.address : '';
+      beforeAnswer();
       received.push({ ...parseMail(raw), to, from, raw, isAcknowledged: doing !== 'drop' });
       if (doing === 'drop') endConnection(session);
       else done();
@@ -90,6 +92,10 @@ export async function givenMailServer() {
     /** Called right after each answer. */
     onReceived: (listener: () => void) => {
       onReceived = listener;
+    },
+    /** Called right before each answer to a text that it takes or drops. */
+    beforeAnswer: (listener: () => void) => {
+      beforeAnswer = listener;
     },
     /** The last mail to an address; waits for it. */
     lastTo: async (email: string): Promise<ReceivedMail> => {

@@ -2,10 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { makeOutput } from '../../server/runtime/log.ts';
-import { freePort } from '../faults/privateServer.ts';
+import { reservePort } from '../harness/port.ts';
 import { givenDemoSettings, givenDirectory, removeProcesses, statusOf } from '../harness/process.ts';
 
 afterAll(removeProcesses);
@@ -47,7 +46,7 @@ describe('the output', () => {
     for (const line of lines) output.write(line);
 
     isFull = false;
-    while (!written.includes('could not')) await setTimeout(10);
+    await vi.waitUntil(() => written.includes('could not'));
 
     const [first, second, report] = written.trimEnd().split('\n');
     expect([first, second]).toEqual(lines.slice(0, 2).map((line) => line.trimEnd()));
@@ -61,7 +60,7 @@ afterAll(() => {
 });
 
 async function startWith(stdout: number | 'pipe') {
-  const port = await freePort();
+  const port = await reservePort();
   const child = spawn(process.execPath, [join(import.meta.dirname, '../../server/boot/main.js')], {
     cwd: await givenDirectory(),
     env: { PATH: process.env.PATH, PORT: `${port}`, ...(await givenDemoSettings()) },
@@ -69,10 +68,10 @@ async function startWith(stdout: number | 'pipe') {
   });
   started.add(child);
   const url = `http://127.0.0.1:${port}`;
-  while ((await statusOf(url, '/health/live').catch(() => 0)) !== 200) {
+  await vi.waitUntil(async () => {
     if (child.exitCode !== null) throw new Error(`The service ended with ${child.exitCode}.`);
-    await setTimeout(50);
-  }
+    return (await statusOf(url, '/health/live').catch(() => 0)) === 200;
+  });
   return { child, url };
 }
 

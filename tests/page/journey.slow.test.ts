@@ -8,8 +8,6 @@ const { button, cardOf, cardsIn, choose, dialog, DOING, DONE, listOf, TO_DO, unt
 const ADA = { name: 'Ada', email: 'ada@journey.test', password: 'a-password-of-ada' };
 const GRACE = { name: 'Grace', email: 'grace@journey.test', password: 'a-password-of-grace' };
 const PROJECT = 'New harbour';
-const LONGEST_SECONDS = 40;
-const LONGEST_WAIT_MILLISECONDS = 1000;
 
 describe.skipIf(!hasBrowser)('a new user', () => {
   const { givenStart, clientOf } = board.pageOfSuite();
@@ -22,7 +20,7 @@ describe.skipIf(!hasBrowser)('a new user', () => {
     await admin.members.add.mutate({ project_id: project.id, email: ADA.email, role: 'owner' });
   };
 
-  it('makes a board, and works on it with a colleague, in less than 40 s', { timeout: 180_000 }, async () => {
+  it('makes a board, and works on it with a colleague, who sees each change', { timeout: 180_000 }, async () => {
     await givenPeople();
     const { page, problems } = await givenStart();
     const other = await board.newBrowser(page);
@@ -45,9 +43,6 @@ describe.skipIf(!hasBrowser)('a new user', () => {
       `A new user was done after ${seconds.toFixed(1)} s; others saw changes after ${waits.flat().join(', ')} ms.`,
     );
     expect(problems).toEqual([]);
-    expect(seconds).toBeLessThan(LONGEST_SECONDS);
-    // The faster one of two, since a busy machine can delay any of them.
-    for (const measured of waits) expect(Math.min(...measured)).toBeLessThan(LONGEST_WAIT_MILLISECONDS);
   });
 });
 
@@ -92,9 +87,7 @@ async function fillCard(page: Page): Promise<void> {
   await button(page, 'Comment').click();
   await page.locator('.comment', { hasText: 'Check the chain first' }).waitFor();
   const chips = cardOf(page, 'Anchor').locator('.chips > *');
-  await expect
-    .poll(() => chips.allTextContents(), { timeout: 10_000 })
-    .toEqual(['Heavy', 'Due Mar 10, 2031', 'Owner: AdaA']);
+  await expect.poll(() => chips.allTextContents()).toEqual(['Heavy', 'Due Mar 10, 2031', 'Owner: AdaA']);
 }
 
 async function moveAndDelete(page: Page): Promise<void> {
