@@ -49,17 +49,17 @@ export async function givenCluster(): Promise<PrivateServer | undefined> {
 
 type ServerSettings = Record<string, string | number>;
 
-/** A cluster of other programs than the installed ones; `initdb` and `postgres` are enough. */
+/** A cluster of other programs than the installed ones; `initdb` and `postgres` are enough. It knows letters of all languages. */
 export async function givenClusterOf(binaries: string, settings: ServerSettings = {}): Promise<PrivateServer> {
   const directory = givenOwnDirectory();
-  await initialize(binaries, join(directory, 'cluster'));
+  await initialize(binaries, join(directory, 'cluster'), 'C.UTF-8');
   return startCluster(binaries, directory, await freePort(), settings);
 }
 
-async function initialize(binaries: string, path: string): Promise<void> {
+async function initialize(binaries: string, path: string, locale = 'C'): Promise<void> {
   const directory = givenOwnDirectory();
   const made = join(directory, 'cluster');
-  const initdb = ['-D', made, '-U', 'postgres', '-A', 'trust', '--no-sync', '-E', 'UTF8', '--locale', 'C'];
+  const initdb = ['-D', made, '-U', 'postgres', '-A', 'trust', '--no-sync', '-E', 'UTF8', '--locale', locale];
   await run(join(binaries, 'initdb'), initdb, { ...unprivileged(), cwd: directory });
   await run('mv', [made, path]);
   await rm(directory, { recursive: true });
