@@ -10,8 +10,7 @@ import { createClient } from '../../client/client.ts';
 import type { DemoName } from '../../server/database/seed/demoUsers.ts';
 import { hasBrowser } from '../harness/browser.ts';
 import { codeAt } from '../harness/codes.ts';
-import { givenRollout, pageOfNode } from '../harness/nodePage.ts';
-import { button, choose, dialog, send, untilTold } from '../harness/startPage.ts';
+import { button, choose, dialog, givenRollout, pageOfSuite, send, untilTold } from '../harness/page.ts';
 
 describe.skipIf(!hasBrowser)('the desk', () => {
   let secretOfWebhook = '';
@@ -26,7 +25,7 @@ describe.skipIf(!hasBrowser)('the desk', () => {
     host = `127.0.0.1:${(receiver.address() as AddressInfo).port}`;
   });
   afterAll(() => receiver.close().closeAllConnections());
-  const { givenPage, clientOf, url } = pageOfNode(() => ({ WEBHOOK_ALLOWED_HOSTS: host }));
+  const { givenPage, clientOf, url } = pageOfSuite(() => ({ WEBHOOK_ALLOWED_HOSTS: host }));
 
   let problems: string[] = [];
   afterEach(() => expect(problems.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([]));

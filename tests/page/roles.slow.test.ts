@@ -3,9 +3,8 @@ import type { DemoName } from '../../server/database/seed/demoUsers.ts';
 import { axeFindings, LOOKS, showIn } from '../harness/axe.ts';
 import { hasBrowser } from '../harness/browser.ts';
 import { pressEverything } from '../harness/controls.ts';
-import { givenRollout, pageOfNode } from '../harness/nodePage.ts';
+import { button, dialog, givenRollout, pageOfSuite as pageOfNode } from '../harness/page.ts';
 import { testService } from '../harness/service.ts';
-import { button, dialog } from '../harness/startPage.ts';
 
 const TITLES = { long: 'Donaudampfschiff'.repeat(16).slice(0, 255), hebrew: 'מפת הנמל' };
 const PROJECT_PAGES = ['due', 'tags', 'trash', 'members', 'templates', 'webhooks', 'audit', 'plan', 'nothing'];
