@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { runCommandLine } from '../../server/cli/run.ts';
@@ -7,17 +6,21 @@ import { lockDataDirectory } from '../../server/database/embedded/dataDirectory.
 import { query } from '../../server/database/query.ts';
 import { createWithoutTables } from '../../server/database/snapshot.ts';
 import { readSettings } from '../../server/runtime/env.ts';
-import { givenDirectory, givenMigratedDirectory } from '../harness/process.ts';
-import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
+import { givenDemoDirectory, givenDirectory, givenMigratedDirectory } from '../harness/process.ts';
+import { findTestServer, givenServerDatabase, onServer, type ServerDatabase } from '../harness/server.ts';
+import { givenFilledDatabase } from '../harness/serverTemplates.ts';
 import { failure, givenTerminal } from '../harness/terminal.ts';
 import { startNode } from '../harness/usedService.ts';
+
+// The first one makes templates of databases for all.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 /** Commands on a database. */
 
 const server = await findTestServer();
-const databases: string[] = [];
+const databases: ServerDatabase[] = [];
 afterAll(async () => {
-  for (const name of databases) await onServer(server.url!, `drop database ${name} with (force)`);
+  for (const { remove } of databases) await remove();
 });
 
 const commandsOn =
@@ -25,14 +28,16 @@ const commandsOn =
   (words: string, ...typed: string[]) =>
     runCommandLine(words.split(' '), () => settings, givenTerminal(typed));
 
-/** A new database without tables; on a server, where commands take a tenth of the time. */
-async function givenDatabase(): Promise<Record<string, string>> {
-  if (!server.url) return { DATA_DIR: await givenDirectory() };
-  const name = `deckhand_cli_${randomBytes(6).toString('hex')}`;
-  const DATABASE_URL = Object.assign(new URL(server.url), { pathname: `/${name}` }).href;
-  await createDatabase(DATABASE_URL);
-  databases.push(name);
-  return { DATABASE_URL, JWT_SECRET: '' };
+/** A new database; on a server, where commands take a tenth of the time. */
+async function givenDatabase(contents?: 'migrated' | 'demo'): Promise<Record<string, string>> {
+  if (!server.url) {
+    const givenFilled = { migrated: givenMigratedDirectory, demo: givenDemoDirectory };
+    return { DATA_DIR: await (contents ? givenFilled[contents] : givenDirectory)() };
+  }
+  const filled = contents && (await givenFilledDatabase('cli', contents));
+  const database = filled ?? (await givenServerDatabase(server.url, 'cli'));
+  databases.push(database);
+  return { DATABASE_URL: database.url, JWT_SECRET: '' };
 }
 
 describe('on an embedded database', () => {
@@ -68,9 +73,8 @@ describe('on an embedded database', () => {
 
 describe('database sizes', () => {
   it('shows the rows and bytes of each table, and what is due by the settings', async () => {
-    const settings = await givenDatabase();
+    const settings = await givenDatabase('demo');
     const command = commandsOn(settings);
-    await command('demo');
     const database = await connect(readSettings({ ...settings, JWT_SECRET: 'x'.repeat(32) }));
     await query(database.db, sql`insert into sessions (user_id, expires_at) select id, now() from users limit 2`);
     await query(
@@ -136,8 +140,7 @@ describe('on a new database', () => {
   });
 
   it('1 without a project, with the commands that create one; then it gets no demo data', async () => {
-    const command = commandsOn(await givenDatabase());
-    await command('migrate');
+    const command = commandsOn(await givenDatabase('migrated'));
 
     for (const words of ['boards list', 'cards create --title x', 'boards list --project 1']) {
       expect(await command(words)).toEqual(
@@ -152,9 +155,8 @@ describe('on a new database', () => {
   });
 
   it.skipIf(!server.url)('waits with demo data for others that add rows, and explains refused statements', async () => {
-    const settings = await givenDatabase();
+    const settings = await givenDatabase('migrated');
     const command = commandsOn(settings);
-    await command('migrate');
     const database = await connect(readSettings({ ...settings, JWT_SECRET: 'x'.repeat(32) }));
     const waiting = sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
 
@@ -182,9 +184,8 @@ describe('on the demo data', () => {
   let settings: Record<string, string>;
   let command: ReturnType<typeof commandsOn>;
   beforeAll(async () => {
-    settings = await givenDatabase();
+    settings = await givenDatabase('demo');
     command = commandsOn(settings);
-    await command('demo');
   });
   const jsonOf = async (words: string) => JSON.parse((await command(`${words} --json`)).printed!);
 

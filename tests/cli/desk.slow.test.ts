@@ -6,8 +6,7 @@ import { createClient } from '../../client/client.ts';
 import type { DemoName } from '../../server/database/seed/demoUsers.ts';
 import { hasBrowser } from '../harness/browser.ts';
 import { codeAt } from '../harness/codes.ts';
-import { givenRollout, pageOfNode } from '../harness/nodePage.ts';
-import { button, choose, dialog, send, untilTold } from '../harness/startPage.ts';
+import { button, choose, dialog, givenRollout, pageOfSuite, send, untilTold } from '../harness/page.ts';
 import { givenWebhookReceiver, type WebhookReceiver } from '../harness/webhookReceiver.ts';
 
 describe.skipIf(!hasBrowser)('the desk', () => {
@@ -21,7 +20,7 @@ describe.skipIf(!hasBrowser)('the desk', () => {
     });
   });
   afterAll(() => receiver.remove());
-  const { givenPage, clientOf, url } = pageOfNode(() => ({ WEBHOOK_ALLOWED_HOSTS: receiver.host }));
+  const { givenPage, clientOf, url } = pageOfSuite(() => ({ WEBHOOK_ALLOWED_HOSTS: receiver.host }));
 
   let problems: string[] = [];
   afterEach(() => expect(problems.filter((text) => !text.startsWith('Failed to load resource'))).toEqual([]));

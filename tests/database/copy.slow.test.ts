@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { runCommandLine } from '../../server/cli/run.ts';
 import { connect, type Database } from '../../server/database/connect.ts';
 import { IN_MEMORY } from '../../server/database/embedded/location.ts';
@@ -26,7 +26,8 @@ import {
   readRows,
   removeProcesses,
 } from '../harness/process.ts';
-import { findTestServer, onServer } from '../harness/server.ts';
+import { findTestServer, onServer, type ServerDatabase } from '../harness/server.ts';
+import { givenFilledDatabase } from '../harness/serverTemplates.ts';
 import { givenTerminal } from '../harness/terminal.ts';
 import {
   everythingIn,
@@ -37,6 +38,9 @@ import {
   type Used,
   useService,
 } from '../harness/usedService.ts';
+
+// The first one makes templates of databases for all.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 const server = await findTestServer();
 const NEW_SECRET = 'the secret of the service on the server';
@@ -234,27 +238,31 @@ describe('deckhand database copy', () => {
     });
   });
 
-  describe.skipIf(!server.url)('to a PostgreSQL server, as a role that owns the database and nothing else', () => {
-    const role = `deckhand_copy_${randomBytes(6).toString('hex')}`;
-    const password = randomBytes(12).toString('hex');
-    const made: string[] = [];
-
+  describe.skipIf(!server.url)('to a PostgreSQL server', () => {
+    const made: Pick<ServerDatabase, 'remove'>[] = [];
+    /** With all tables already, which the copy would create. */
     const givenUrl = async () => {
-      const name = `${role}_${made.length}`;
-      made.push(name);
-      await onServer(server.url!, `create database ${name} owner ${role}`);
-      return Object.assign(new URL(server.url!), { username: role, password, pathname: `/${name}` }).href;
+      const database = await givenFilledDatabase('copy', 'migrated');
+      made.push(database);
+      return database.url;
     };
-    beforeAll(() => onServer(server.url!, `create role ${role} login password '${password}'`));
     afterAll(async () => {
-      for (const name of made) await onServer(server.url!, `drop database ${name} with (force)`);
-      await onServer(server.url!, `drop role ${role}`);
+      for (const { remove } of made) await remove();
     });
 
-    it('brings everything, and the service goes on with the secret that it names', async () => {
+    it('brings everything, as a role that owns the database and nothing else, and the service goes on with the secret that it names', async () => {
+      const [role, password] = [`deckhand_copy_${randomBytes(6).toString('hex')}`, randomBytes(12).toString('hex')];
+      await onServer(server.url!, `create role ${role} login password '${password}'`);
+      await onServer(server.url!, `create database ${role} owner ${role}`);
+      made.push({
+        remove: async () => {
+          await onServer(server.url!, `drop database ${role} with (force)`);
+          await onServer(server.url!, `drop role ${role}`);
+        },
+      });
+      const DATABASE_URL = Object.assign(new URL(server.url!), { username: role, password, pathname: `/${role}` }).href;
       const DATA_DIR = await givenCopyOf(directory);
       const before = await everythingOf({ DATA_DIR });
-      const DATABASE_URL = await givenUrl();
       const terminal = givenTerminal();
 
       const { exitCode, printed } = await copy({ DATABASE_URL, DATA_DIR }, terminal);

@@ -1,5 +1,5 @@
-import { type Browser, chromium, type Page } from 'playwright-core';
-import { afterAll, beforeAll } from 'vitest';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll, onTestFinished, vi } from 'vitest';
 import { browserPath } from './browserPath.ts';
 
 export const hasBrowser = browserPath !== undefined;
@@ -21,11 +21,25 @@ export type OpenPage = { page: Page; problems: string[] };
 
 export const PHONE = { width: 390, height: 800 };
 
+const LONGEST_WAIT_MILLISECONDS = 60_000;
+export const DESKTOP = { width: 1400, height: 900 };
+
+/** A page with a browser of its own, as for a second person. */
+export async function newPage(more: BrowserContextOptions = {}): Promise<Page> {
+  const context = await (await openBrowser()).newContext({ viewport: DESKTOP, ...more });
+  context.setDefaultTimeout(LONGEST_WAIT_MILLISECONDS);
+  onTestFinished(() => context.close());
+  return context.newPage();
+}
+
 /** One page for all tests of a suite, since opening a window takes seconds; each test begins with an empty one. */
 export function pageForSuite(): (url: string) => Promise<OpenPage> {
   let page: Page;
+  // Long enough for a busy machine: what is waited for ends each wait at once.
+  vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
   beforeAll(async () => {
     page = await (await openBrowser()).newPage({ viewport: PHONE });
+    page.context().setDefaultTimeout(LONGEST_WAIT_MILLISECONDS);
   });
   afterAll(() => page.context().close());
 

@@ -1,11 +1,11 @@
 import type { ElementHandle, Page } from 'playwright-core';
 import { vi } from 'vitest';
-import type { pageOfNode } from './nodePage.ts';
+import type { pageOfSuite } from './page.ts';
 
 /** The service's pages that the app draws. */
 export const APP = /^\/(projects|account|admin)/;
 
-type OpenedPage = Awaited<ReturnType<ReturnType<typeof pageOfNode>['givenPage']>>;
+type OpenedPage = Awaited<ReturnType<ReturnType<typeof pageOfSuite>['givenPage']>>;
 
 /**
  * Goes through all pages that the links of the app lead to, and presses each control once, also in the dialogs and menus that

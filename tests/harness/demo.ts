@@ -1,20 +1,35 @@
 import { connect, type Database } from '../../server/database/connect.ts';
-import { IN_MEMORY } from '../../server/database/embedded/location.ts';
-import { fillWithDemoData } from '../../server/database/seed/demo.ts';
+import { migrate } from '../../server/database/migrate.ts';
 import { readSettings } from '../../server/runtime/env.ts';
-import { migratedArchive } from './process.ts';
+import { givenDemoDatabase } from './process.ts';
 import { givenService } from './service.ts';
+import { startNode } from './usedService.ts';
 
-/** A service on new demo data, in memory. */
-export async function givenDemoService(
-  more: Record<string, string> = {},
-): Promise<{ url: string; db: Database['db']; close: () => Promise<void> }> {
-  const database = await connect(readSettings({ DATA_DIR: IN_MEMORY + (await migratedArchive()) }));
-  await fillWithDemoData(database);
+/** Services with new demo data in this process: with the server, since a database there is ready at once. */
+
+export type DemoNode = { url: string; db: Database['db']; close: () => Promise<void> };
+
+/** A whole node: it also delivers events, sends mails and works on rollouts. */
+export async function givenDemoNode(more: Record<string, string> = {}): Promise<DemoNode> {
+  const { settings, remove } = await givenDemoDatabase();
+  const node = await startNode({ ...settings, RATE_LIMIT_PER_MINUTE: '1000000', TEST_CHECKOUT: 'on', ...more });
+  const close = async () => {
+    await node.stop(true);
+    await remove();
+  };
+  return { url: node.url, db: node.database.db, close };
+}
+
+/** A service without background work. */
+export async function givenDemoService(more: Record<string, string> = {}): Promise<DemoNode> {
+  const { settings, remove } = await givenDemoDatabase();
+  const database = await connect(readSettings(settings));
+  await migrate(database);
   const { url, app } = await givenService(more, { database });
   const close = async () => {
     await app.close();
     await database.close();
+    await remove();
   };
   return { url, db: database.db, close };
 }

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { hasBrowser } from '../harness/browser.ts';
-import * as board from '../harness/startPage.ts';
+import { hasBrowser, newPage } from '../harness/browser.ts';
+import * as board from '../harness/page.ts';
 
 const { addCard, button, cardOf, cardsIn, choose, dragOver, focused, holdBackCall, holdMove, inputOf, listOf } = board;
 const { pressOn, send, tabOf, untilMoved, untilTold, DOING, DONE, TO_DO } = board;
@@ -101,9 +101,9 @@ describe.skipIf(!hasBrowser)('changes on a board', () => {
   });
 
   it('a move without any answer is taken back, too', async () => {
-    const { page: shared, path } = await givenBoard();
+    const { path } = await givenBoard();
     // A clock can't be taken away from a page again.
-    const page = await board.newBrowser(shared);
+    const page = await newPage();
     await page.clock.install();
     await open(page, path);
 

@@ -1,17 +1,18 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { hasBrowser } from '../harness/browser.ts';
-import * as board from '../harness/startPage.ts';
+import { DESKTOP, hasBrowser, pageForSuite } from '../harness/browser.ts';
+import * as board from '../harness/page.ts';
 
 const { addCard, cardOf, cardsIn, dragOver, focused, listOf, pressOn, untilMoved } = board;
 const { DOING, DONE, TO_DO } = board;
 
 describe.skipIf(!hasBrowser)('a board that others change', () => {
-  const { givenBoard, clientOf, open } = board.pageOfSuite();
+  const { givenBoard, clientOf, open, url } = board.pageOfSuite();
+  const openOther = pageForSuite();
   /** Two people look at the same board, in two browsers. */
   const givenTwo = async () => {
-    const given = await givenBoard();
-    const other = await board.newBrowser(given.page);
+    const [given, { page: other }] = await Promise.all([givenBoard(), openOther(url())]);
+    await other.setViewportSize(DESKTOP);
     await open(other, given.path, 'Owner');
     return { ...given, one: given.page, other };
   };

@@ -2,12 +2,12 @@ import { sql } from 'kysely';
 import type { Page } from 'playwright-core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { query } from '../../server/database/query.ts';
-import { hasBrowser, isWiderThanScreen, PHONE } from '../harness/browser.ts';
+import { hasBrowser, isWiderThanScreen, newPage, PHONE } from '../harness/browser.ts';
+import * as board from '../harness/page.ts';
 import { testService } from '../harness/service.ts';
-import * as board from '../harness/startPage.ts';
 
 const { addCard, button, cardOf, cardsIn, choose, dialog, groupsOf, holdBackCall, holdMove, inputOf, listOf } = board;
-const { newBrowser, pressOn, send, tabOf, untilMoved, untilTold, DOING, DONE, TO_DO } = board;
+const { pressOn, send, tabOf, untilMoved, untilTold, DOING, DONE, TO_DO } = board;
 const UNREACHABLE = 'The service could not be reached.';
 
 describe.skipIf(!hasBrowser)('the page', () => {
@@ -82,7 +82,7 @@ describe.skipIf(!hasBrowser)('the page', () => {
     expect(await pathOf(page)).toMatch(new RegExp(`^${path}/cards/\\d+\\?text=an$`));
     expect(await page.title()).toBe('Anchor · Harbor Website · Deckhand');
 
-    const other = await newBrowser(page);
+    const other = await newPage();
     await other.goto(page.url());
     await button(other, 'Viewer').click();
     await page.reload();
@@ -105,7 +105,7 @@ describe.skipIf(!hasBrowser)('the page', () => {
 
   it('a second tab is signed in until one of them signs out', async () => {
     const given = await givenBoard();
-    const page = await newBrowser(given.page);
+    const page = await newPage();
     await open(page, given.path);
     const second = await page.context().newPage();
     await second.goto(page.url());
@@ -332,7 +332,7 @@ describe.skipIf(!hasBrowser)('the page', () => {
 
   it('a finger moves a card by its handle to a column off the screen, and scrolls the columns beside it', async () => {
     const given = await givenBoard();
-    const page = await newBrowser(given.page, { viewport: PHONE, hasTouch: true });
+    const page = await newPage({ viewport: PHONE, hasTouch: true });
     await open(page, given.path);
     const devtools = await page.context().newCDPSession(page);
     // The touches of playwright are taps only.

@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import type { DemoName } from '../../server/database/seed/demoUsers.ts';
-import { hasBrowser } from '../harness/browser.ts';
-import * as board from '../harness/startPage.ts';
+import { hasBrowser, newPage } from '../harness/browser.ts';
+import * as board from '../harness/page.ts';
 
 const { button, cardOf, dialog, holdBackCall, untilTold } = board;
 
@@ -349,9 +349,9 @@ describe.skipIf(!hasBrowser)('a card in its panel', () => {
   });
 
   it('New York and Tokyo show the same day for a date without a time', async () => {
-    const { page, cardPath, stored } = await givenCard();
+    const { cardPath, stored } = await givenCard();
     const look = async (timezoneId: string) => {
-      const other = await board.newBrowser(page, { timezoneId });
+      const other = await newPage({ timezoneId });
       await open(other, cardPath);
       return other;
     };

@@ -3,10 +3,9 @@ import type { DemoName } from '../../server/database/seed/demoUsers.ts';
 import { axeFindings, LOOKS, showIn } from '../harness/axe.ts';
 import { hasBrowser } from '../harness/browser.ts';
 import { APP, pressEverything } from '../harness/controls.ts';
-import { givenRollout, pageOfNode } from '../harness/nodePage.ts';
+import { button, dialog, givenRollout, pageOfSuite } from '../harness/page.ts';
 import { isNight } from '../harness/sample.ts';
 import { testService } from '../harness/service.ts';
-import { button, dialog } from '../harness/startPage.ts';
 
 const TITLES = { long: 'Donaudampfschiff'.repeat(16).slice(0, 255), hebrew: 'מפת הנמל' };
 const PROJECT_PAGES = ['due', 'tags', 'trash', 'members', 'templates', 'webhooks', 'audit', 'plan', 'nothing'];
@@ -30,7 +29,7 @@ const PAGES_OF = {
 };
 
 describe.skipIf(!hasBrowser)('the pages', () => {
-  const { givenPage, clientOf, url } = pageOfNode();
+  const { givenPage, clientOf, url } = pageOfSuite();
   const addresses: Record<string, string> = {
     ...Object.fromEntries(PROJECT_PAGES.map((page) => [page, `/projects/1/${page}`])),
     ...{ account: '/account', keys: '/account/keys', users: '/admin/users', rollouts: '/admin/rollouts' },
