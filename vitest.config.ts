@@ -1,6 +1,7 @@
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { hasServerPrograms } from './tests/faults/privateServer.ts';
+import { LONGEST_WAIT_MILLISECONDS } from './tests/harness/longestWait.ts';
 import { relatedFolders } from './tests/harness/related.ts';
 import { seed } from './tests/harness/sample.ts';
 import { findTestServer } from './tests/harness/server.ts';
@@ -45,10 +46,10 @@ const project = (
     isolate: false,
     restoreMocks: true,
     env: { SEED: String(seed) },
-    // Long enough for a busy machine: a condition that holds ends the wait at once.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    expect: { poll: { timeout: 15_000 } },
+    // Long enough for a busy machine: a condition that holds ends the wait at once. A test fails with what a wait has seen last.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: LONGEST_WAIT_MILLISECONDS } },
     ...more,
   },
 });

@@ -320,7 +320,7 @@ describe('a failing receiver', () => {
     await expect.poll(() => typesAt('/200/alive')).toEqual(['card.created']);
 
     await expect.poll(() => received.filter(({ path }) => path === '/000')).toHaveLength(11);
-    receiver.closeAllConnections();
+    receiver.cut();
     await done;
   });
 

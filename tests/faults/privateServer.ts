@@ -53,7 +53,7 @@ type ServerSettings = Record<string, string | number>;
 export async function givenClusterOf(binaries: string, settings: ServerSettings = {}): Promise<PrivateServer> {
   const directory = givenOwnDirectory();
   await initialize(binaries, join(directory, 'cluster'), 'C.UTF-8');
-  return startCluster(binaries, directory, await freePort(), settings);
+  return startCluster(binaries, directory, await reservePort(), settings);
 }
 
 async function initialize(binaries: string, path: string, locale = 'C'): Promise<void> {

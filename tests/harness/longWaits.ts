@@ -1,14 +1,7 @@
 import { vi } from 'vitest';
+import { LONGEST_WAIT_MILLISECONDS } from './longestWait.ts';
 
-/** Runs before every suite: waits end at once when their condition holds, but only then. A busy machine needs more than a second. */
-const LONGEST_WAIT_MILLISECONDS = 60_000;
-
-/** Longer than a wait, so that a test fails with what the wait has seen last. */
-const testTimeout = 180_000;
-vi.setConfig({ testTimeout, hookTimeout: testTimeout });
-// `setConfig` takes all settings, but its type lacks this one.
-vi.setConfig({ expect: { poll: { timeout: LONGEST_WAIT_MILLISECONDS } } } as object);
-
+/** Runs before every suite. */
 type Options = { timeout?: number; interval?: number } | number;
 
 const patient = (options: Options = {}) => ({

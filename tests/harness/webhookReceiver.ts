@@ -16,6 +16,8 @@ export type WebhookReceiver = {
   next: (path?: string) => Promise<Arrived>;
   /** Waits for so many messages at a path. */
   count: (count: number, path?: string) => Promise<void>;
+  /** Cuts all connections, as a lost network does. */
+  cut: () => void;
   remove: () => void;
 };
 
@@ -56,6 +58,7 @@ export async function givenWebhookReceiver(
     count: async (missing, path) => {
       await count(missing, path);
     },
+    cut: () => server.closeAllConnections(),
     remove: () => {
       server.closeAllConnections();
       server.close();
