@@ -20,7 +20,7 @@ export const givenFilledDatabase = async (purpose: string, contents: Contents): 
 const findUrl = async () => (await findTestServer()).url;
 const prefix = () => `deckhand_template_${basename(workplace()).toLowerCase().replace(/\W/g, '_')}_`;
 
-async function givenTemplate(contents: Contents): Promise<string> {
+export async function givenTemplate(contents: Contents): Promise<string> {
   const name = prefix() + contents;
   await madeOnce(`template-${contents}`, async (path) => {
     const url = Object.assign(new URL((await findUrl())!), { pathname: `/${name}` }).href;

@@ -12,6 +12,7 @@ import { makeTokens } from '../../server/security/tokens.ts';
 import { checkWritten } from './checkEvents.ts';
 import { migratedArchive } from './process.ts';
 import { createDatabase } from './server.ts';
+import { givenTemplate } from './serverTemplates.ts';
 import { recordRequests, statementsOf } from './statements.ts';
 
 const prefix = inject('databaseUrlPrefix') as string | undefined;
@@ -43,7 +44,7 @@ const opened = globalThis as typeof globalThis & { testDatabase?: Promise<Databa
 export const testDatabase = () => (opened.testDatabase ??= openDatabase());
 
 async function openDatabase(url = databaseUrl) {
-  if (url) await createDatabase(url);
+  if (url) await createDatabase(url, inject('areCopies') ? await givenTemplate('migrated') : undefined);
   const database = await connect(
     settingsWith(url ? { DATABASE_URL: url } : { DATA_DIR: `${IN_MEMORY}${await migratedArchive()}` }),
     undefined,
