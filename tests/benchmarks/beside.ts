@@ -24,7 +24,7 @@ export type Beside = {
   others: (() => Promise<unknown>)[];
 };
 
-export type Times = { alone: number[]; meanwhile: number[] };
+type Times = { alone: number[]; meanwhile: number[] };
 
 const BURST = 200;
 const PER_SECOND = 100;

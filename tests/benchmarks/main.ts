@@ -94,6 +94,8 @@ const cleanUp = () => {
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.once(signal, () => void cleanUp().then(() => process.exit(130)));
 
+// An embedded database waits with timers and threads that do not keep the process alive.
+setInterval(() => undefined, 60_000);
 try {
   const run: Run = {
     seconds: options.seconds ? Number(options.seconds) : undefined,

@@ -1,6 +1,6 @@
 export type Input = Record<string, any>;
 export type Caller = { id: number; project_id: number; platform_id: number };
-export type Statement = { text: string; values: (caller: Caller, input: Input) => unknown[] };
+type Statement = { text: string; values: (caller: Caller, input: Input) => unknown[] };
 export type Statements = Record<'listBoards' | 'getBoard' | 'createCard' | 'createComment', Statement>;
 
 export const FIND_CALLER = `

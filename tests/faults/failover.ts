@@ -57,7 +57,7 @@ export async function failOver(rounds: number, millisecondsWithoutPrimary: numbe
 }
 
 /** Settings with both servers, the one that is read-only first. */
-export async function givenSharedDatabase([primary, standby]: [PrivateServer, PrivateServer]) {
+async function givenSharedDatabase([primary, standby]: [PrivateServer, PrivateServer]) {
   const { settings } = await givenDatabase(primary.url);
   const { pathname } = new URL(settings.DATABASE_URL!);
   const hosts = [standby, primary].map((server) => `127.0.0.1:${portOf(server)}`);

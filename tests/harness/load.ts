@@ -98,47 +98,35 @@ export async function askOnce(url: string, request: LoadRequest): Promise<Answer
   return ask().finally(close);
 }
 
-/** A keep-alive connection. Uses a plain socket, since CPU time spent here is missing for the service. */
+/** A keep-alive connection, opened again if the service has closed it while idle. Uses a plain socket, since CPU time spent here is missing for the service. */
 export async function open(url: string, request: LoadRequest, ...expected: number[]): Promise<Connection> {
   const own = bytesOf(url, request);
-  const socket = await openSocket(url);
-  let pending: { resolve: (status: number) => void; reject: (error: Error) => void } | undefined;
+  let pending: { resolve: (head: string) => void; reject: (error: Error) => void } | undefined;
   const fail = (message: string) => pending?.reject(new Error(message));
-  socket.on('error', ({ message }) => fail(message));
-  socket.on('close', () => fail('The connection was closed.'));
+  const connected = async () => {
+    const socket = await openSocket(url);
+    socket.on('error', ({ message }) => fail(message));
+    socket.on('close', () => fail('The connection was closed.'));
+    readAnswers(socket, (head) => pending?.resolve(head), fail);
+    return socket;
+  };
+  let socket = await connected();
 
-  let last = '';
-  let head: Buffer | undefined;
-  let missing = 0;
-  socket.on('data', (part) => {
-    if (missing > 0) missing -= part.length;
-    else {
-      head = head ? Buffer.concat([head, part]) : part;
-      const bodyAt = head.indexOf('\r\n\r\n') + 4;
-      if (bodyAt === 3) return;
-      last = head.toString('latin1', 0, Math.min(2000, head.length));
-      const length = /\r\ncontent-length: (\d+)/i.exec(last.slice(0, bodyAt))?.[1];
-      if (length === undefined) return fail(`An answer without Content-Length: ${last}`);
-      missing = Number(length) - (head.length - bodyAt);
-      head = undefined;
-    }
-    if (missing === 0) pending?.resolve(Number(last.slice(9, 12)));
-  });
-
-  const ask = async (bytes = own): Promise<Answer> => {
+  const ask = async (bytes = own): Promise<Answer & { head: string }> => {
     const begun = performance.now();
-    const status = await new Promise<number>((resolve, reject) => {
+    if (socket.destroyed || socket.readableEnded) socket = await connected();
+    const head = await new Promise<string>((resolve, reject) => {
       pending = { resolve, reject };
-      if (socket.closed) fail('The connection was closed.');
       socket.write(bytes);
     });
-    return { status, milliseconds: performance.now() - begun };
+    pending = undefined;
+    return { status: Number(head.slice(9, 12)), milliseconds: performance.now() - begun, head };
   };
   return {
     ask,
     send: async (bytes) => {
-      const { status, milliseconds } = await ask(bytes);
-      if (!expected.includes(status)) throw new Error(`${status} instead of ${expected.join(' or ')}: ${last}`);
+      const { status, milliseconds, head } = await ask(bytes);
+      if (!expected.includes(status)) throw new Error(`${status} instead of ${expected.join(' or ')}: ${head}`);
       return milliseconds;
     },
     close: () => {
@@ -146,6 +134,27 @@ export async function open(url: string, request: LoadRequest, ...expected: numbe
       socket.destroy();
     },
   };
+}
+
+/** Tells the beginning of each answer once all of it has arrived; bodies are skipped. */
+function readAnswers(socket: Socket, onAnswer: (head: string) => void, onError: (message: string) => void): void {
+  let begun: Buffer | undefined;
+  let head = '';
+  let missing = 0;
+  socket.on('data', (part) => {
+    if (missing > 0) missing -= part.length;
+    else {
+      begun = begun ? Buffer.concat([begun, part]) : part;
+      const bodyAt = begun.indexOf('\r\n\r\n') + 4;
+      if (bodyAt === 3) return;
+      head = begun.toString('latin1', 0, Math.min(2000, begun.length));
+      const length = /\r\ncontent-length: (\d+)/i.exec(head.slice(0, bodyAt))?.[1];
+      if (length === undefined) return onError(`An answer without Content-Length: ${head}`);
+      missing = Number(length) - (begun.length - bodyAt);
+      begun = undefined;
+    }
+    if (missing === 0) onAnswer(head);
+  });
 }
 
 function openSocket(url: string): Promise<Socket> {
