@@ -17,7 +17,27 @@ const ON_BOTH = ['account/erasure', 'operation/idempotency', 'board/search', 'ev
 );
 
 /** The longest suites start first, so that all workers end at about the same time. */
-const LONGEST: string[] = [];
+const LONGEST = [
+  ...['docs/documentation', 'page/boardPage', 'page/cardPanel', 'page/pages', 'client/testKitPackage', 'database/copy'],
+  ...[
+    'database/backup',
+    'client/package',
+    'page/apiPage',
+    'contract/contractCommand',
+    'database/upgrade',
+    'page/roles',
+  ],
+  ...[
+    'database/faults',
+    'boot/workers',
+    'cli/cli',
+    'operation/walk',
+    'template/rollouts',
+    'event/follow',
+    'event/webhooks',
+  ],
+  ...['client/mirror', 'database/migrate', 'board/restoration', 'board/search', 'operation/idempotency'],
+];
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]) {

@@ -32,79 +32,56 @@ beforeAll(async () => {
 afterAll(removeProcesses);
 
 describe('the packed test kit', () => {
-  it('has examples that compile in strict mode, declarations too, without the types of Node', async () => {
+  it('has examples that compile in strict mode, declarations too, without the types of Node; misspelt settings and fields do not', async () => {
     const names = ['reminders.test.ts', 'clock.ts', 'deckhand.setup.ts', 'sharing.ts', 'builders.ts'];
     for (const [at, name] of names.entries()) await writeFile(join(project, name), examples[at]!);
     const { compilerOptions } = strictly('nodenext');
 
-    expect(await compile(project, { compilerOptions }, 'clock.ts', 'builders.ts')).toEqual([]);
+    await writeFile(join(project, 'misspelt.ts'), MISSPELT);
+
+    const errors = await compile(project, { compilerOptions }, 'clock.ts', 'builders.ts', 'misspelt.ts');
     // The declarations of Vitest need those of Vite, which is not installed here.
     const skipping = { compilerOptions: { ...compilerOptions, skipLibCheck: true } };
+
+    expect(errors.map((line) => line.split(',', 1)[0])).toEqual([2, 3, 4, 5, 6].map((line) => `misspelt.ts(${line}`));
     expect(await compile(project, skipping, 'reminders.test.ts', 'deckhand.setup.ts', 'sharing.ts')).toEqual([]);
   });
 
-  it('refuses settings and fields that are misspelt, when it compiles', async () => {
-    await writeFile(
-      join(project, 'misspelt.ts'),
-      `import { aCard, startDeckhand } from 'deckhand-client/testing';
-await startDeckhand({ settings: { RATE_LIMT_PER_MINUTE: '5' } });
-await startDeckhand({ settings: { TEST_CHECKOUT: 'yes' } });
-await startDeckhand({ settings: { PORT: '4000' } });
-aCard({ titel: 'x' });
-aCard({ priority: 'huge' });
-`,
-    );
-
-    const errors = await compile(project, strictly('nodenext'), 'misspelt.ts');
-
-    expect(errors.map((line) => line.split(',', 1)[0])).toEqual([2, 3, 4, 5, 6].map((line) => `misspelt.ts(${line}`));
-  });
-
-  it('serves all workers of a run from one Deckhand, which ends with the run, also if a test fails', async () => {
-    const [, , setup, sharing] = examples;
+  it('has an example that fails when Deckhand answers something else; all workers share one Deckhand, which ends with their run', async () => {
+    const [example, , setup, sharing] = examples;
     const place = await givenProject('client', 'server');
     await writeFile(join(place, 'deckhand.setup.ts'), setup!);
     for (const name of ['one', 'two']) await writeFile(join(place, `${name}.test.ts`), sharing! + RECORD_WORKER);
     await writeFile(join(place, 'failing.test.ts'), sharing!.replace("toEqual(['Launch'])", "toEqual(['Other'])"));
+    await writeFile(join(place, 'reminders.test.ts'), example!);
+    await writeFile(join(place, 'broken.test.ts'), example!.replace("'Late: Write the post'", "'Late: Some day'"));
+    // On a busy machine the usual five seconds are not enough.
     const options = { globalSetup: ['./deckhand.setup.ts'], maxWorkers: 2, testTimeout: 60_000, hookTimeout: 60_000 };
     await writeFile(join(place, 'vitest.config.mjs'), `export default ${JSON.stringify({ test: options })};`);
 
     const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--reporter=json', '--outputFile=report.json'];
-    const { code, stderr } = await runProgramIn(place, ...vitest);
+    const { code, stdout, stderr } = await runProgramIn(place, ...vitest);
 
     const report = JSON.parse(await readFile(join(place, 'report.json'), 'utf8'));
     const recorded = (await readFile(join(place, 'record'), 'utf8')).trim().split('\n');
     const [workers, [url, ...otherUrls]] = [0, 1].map((at) => [
       ...new Set(recorded.map((line) => line.split(' ')[at])),
     ]) as [string[], string[]];
+    const resultsOf = (file: string) =>
+      report.testResults.find(({ name }: any) => name.endsWith(`/${file}.test.ts`)).assertionResults;
     expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
-    expect(report).toMatchObject({ numTotalTests: 3, numFailedTests: 1 });
-    expect({ workers: workers.length, otherUrls }).toEqual({ workers: 2, otherUrls: [] });
-    await expect(fetch(url!)).rejects.toThrow('fetch failed');
-  }, 180_000);
-
-  it('has an example that passes, and that fails when Deckhand answers something else', async () => {
-    const [example] = examples;
-    const broken = example!.replace("'Late: Write the post'", "'Late: Some day'");
-    await writeFile(join(project, 'reminders.test.ts'), example!);
-    await writeFile(join(project, 'broken.test.ts'), broken);
-
-    const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--reporter=json', '--outputFile=report.json'];
-    // On a busy machine the usual five seconds are not enough.
-    const { code, stdout, stderr } = await runProgram(...vitest, '--testTimeout=60000', '--hookTimeout=60000');
-
-    const report = JSON.parse(await readFile(join(project, 'report.json'), 'utf8'));
-    const { assertionResults } = report.testResults.find(({ name }: any) => name.endsWith('broken.test.ts'));
-    expect(assertionResults).toContainEqual(
+    expect(report).toMatchObject({ numTotalTests: 11, numFailedTests: 2 });
+    expect(resultsOf('failing')).toMatchObject([{ status: 'failed' }]);
+    expect(resultsOf('broken')).toContainEqual(
       expect.objectContaining({
         title: 'names the cards that are due',
         failureMessages: [expect.stringContaining("expected 'Late: Write the post' to be 'Late: Some day'")],
       }),
     );
-    expect(report).toMatchObject({ numTotalTests: 8, numFailedTests: 1 });
-    expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
     expect(stdout).not.toContain('"level"');
-  }, 120_000);
+    expect({ workers: workers.length, otherUrls }).toEqual({ workers: 2, otherUrls: [] });
+    await expect(fetch(url!)).rejects.toThrow('fetch failed');
+  }, 180_000);
 
   it('ends with its process, logs if asked to, and writes nothing to disk', async () => {
     const empty = await givenDirectory();
@@ -180,6 +157,14 @@ describe('the packed service', () => {
     // All checks of the contract, beside other suites.
   }, 180_000);
 });
+
+const MISSPELT = `import { aCard, startDeckhand } from 'deckhand-client/testing';
+await startDeckhand({ settings: { RATE_LIMT_PER_MINUTE: '5' } });
+await startDeckhand({ settings: { TEST_CHECKOUT: 'yes' } });
+await startDeckhand({ settings: { PORT: '4000' } });
+aCard({ titel: 'x' });
+aCard({ priority: 'huge' });
+`;
 
 const RECORD_WORKER = `
 import { appendFileSync } from 'node:fs';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { sql } from 'kysely';
 import { packTar } from 'modern-tar';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { runCommandLine } from '../../server/cli/run.ts';
 import { connect } from '../../server/database/connect.ts';
 import { lockDataDirectory } from '../../server/database/embedded/dataDirectory.ts';
@@ -23,12 +23,17 @@ import {
 import { givenTerminal } from '../harness/terminal.ts';
 import { everythingOf, expectStillUsed, startNode, type Used, useService } from '../harness/usedService.ts';
 
+// The first one makes templates of databases for all.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
+
 holdTimeStep();
 
 /** A stopped service with demo data that was used, and its backup. */
 let directory: string;
 let used: Used;
 let file: string;
+/** The last event before, and a cursor behind it. */
+let before: { after: string; id: number };
 
 const run = (verb: string, path: string, settings: Record<string, string>) =>
   runCommandLine(
@@ -41,6 +46,10 @@ beforeAll(async () => {
   directory = await givenDemoDirectory();
   const service = await startNode({ DATA_DIR: directory });
   used = await useService(service.url);
+  const [owner, member] = [await signIn(service.url, 'owner@demo.test'), await signIn(service.url)];
+  await owner.rpc.webhooks.create.mutate({ project_id: 1, url: 'https://example.com/hook' });
+  const { events, cursor: after } = await member.rpc.events.list.query({});
+  before = { after, id: Number(events.at(-1)!.id) };
   await service.stop();
   file = await givenPath();
   expect(await run('backup', file, { DATA_DIR: directory })).toMatchObject({ exitCode: 0 });
@@ -113,6 +122,25 @@ describe('deckhand database backup', () => {
   });
 });
 
+/** A cursor of before the restore is refused, and events get ids that no event had. */
+async function expectNewIds(url: string): Promise<void> {
+  const { events, cards } = (await signIn(url)).rpc;
+  expect(await errorOf(events.list.query({ after: before.after }))).toMatchObject({ reason: 'cursor_too_old' });
+  const { cursor } = await events.list.query({ after: 'latest' });
+  await cards.create.mutate({ title: 'After' });
+  const next = await events.list.query({ after: cursor });
+  expect(Number(next.events.at(-1)!.id)).toBeGreaterThan(before.id + 1_000_000_000);
+}
+
+/** Webhooks go on once an operator says so. */
+async function expectPaused(DATA_DIR: string): Promise<void> {
+  const resume = () => runCommandLine(['webhooks', 'resume'], () => ({ DATA_DIR }));
+  expect([(await resume()).printed, (await resume()).printed]).toEqual([
+    expect.stringMatching(/^Webhooks go on, /),
+    `Nothing changed: webhooks were not paused (DATA_DIR ${DATA_DIR}).`,
+  ]);
+}
+
 /** An empty directory `database` and a `jwt-secret`, as version 1.0 wrote them. */
 const OF_EARLIER_VERSION = Buffer.from(
   'H4sIAAAAAAACA+3RsQ2AMAxEUY+SBRCHgHgeA2koYyMYH4kSEF1o4tfc9X8Rk0k0tVQOADBwLZ778nlgpjDSDzY1yQRQndbdGk1zTla2f/zs3937cx8pwPsXd5BzzrkanepVyRsACgAA',
@@ -138,18 +166,13 @@ describe('deckhand database restore', () => {
     expect(terminal.shown).toContainEqual(expect.stringMatching(/^progress: Checked \d+ rows \(cards\)$/));
     const service = await startNode({ DATA_DIR });
     await expectStillUsed(service.url, used);
+    await expectNewIds(service.url);
     await service.stop();
+    await expectPaused(DATA_DIR);
   });
 
   it('pauses webhooks, refuses cursors of before, and gives out no id again, also from a backup of an earlier version', async () => {
-    const DATA_DIR = await givenDemoDirectory();
-    const service = await startNode({ DATA_DIR });
-    const [owner, member] = [await signIn(service.url, 'owner@demo.test'), await signIn(service.url)];
-    await owner.rpc.webhooks.create.mutate({ project_id: 1, url: 'https://example.com/hook' });
-    await member.rpc.cards.create.mutate({ title: 'Before' });
-    const { events, cursor: after } = await member.rpc.events.list.query({});
-    await service.stop();
-    const earlier = await givenCopyOf(DATA_DIR);
+    const [earlier, path, DATA_DIR] = [await givenCopyOf(directory), await givenPath(), await givenDirectory()];
     const database = await connect(readSettings({ DATA_DIR: earlier }));
     await query(database.db, sql`drop table incarnations, database_state`);
     await query(
@@ -159,24 +182,13 @@ describe('deckhand database restore', () => {
     );
     await database.close();
 
-    for (const from of [DATA_DIR, earlier]) {
-      const [path, to] = [await givenPath(), await givenDirectory()];
-      await run('backup', path, { DATA_DIR: from });
-      await run('restore', path, { DATA_DIR: to });
-      const restored = await startNode({ DATA_DIR: to });
-      const reader = await signIn(restored.url);
-      expect(await errorOf(reader.rpc.events.list.query({ after }))).toMatchObject({ reason: 'cursor_too_old' });
-      const { cursor } = await reader.rpc.events.list.query({ after: 'latest' });
-      await reader.rpc.cards.create.mutate({ title: 'After' });
-      const next = await reader.rpc.events.list.query({ after: cursor });
-      expect(Number(next.events.at(-1)!.id)).toBeGreaterThan(Number(events.at(-1)!.id) + 1_000_000_000);
-      await restored.stop();
-      const resume = () => runCommandLine(['webhooks', 'resume'], () => ({ DATA_DIR: to }));
-      expect([(await resume()).printed, (await resume()).printed]).toEqual([
-        expect.stringMatching(/^Webhooks go on, /),
-        `Nothing changed: webhooks were not paused (DATA_DIR ${to}).`,
-      ]);
-    }
+    await run('backup', path, { DATA_DIR: earlier });
+    await run('restore', path, { DATA_DIR });
+
+    const restored = await startNode({ DATA_DIR });
+    await expectNewIds(restored.url);
+    await restored.stop();
+    await expectPaused(DATA_DIR);
   }, 120_000);
 
   it('brings back what a killed service had acknowledged', async () => {

@@ -8,7 +8,11 @@ import { runCommandLine } from '../../server/cli/run.ts';
 import { holdTimeStep } from '../harness/codes.ts';
 import { givenDirectory, removeProcesses } from '../harness/process.ts';
 import { findDumpTools, findTestServer, onServer } from '../harness/server.ts';
+import { givenFilledDatabase } from '../harness/serverTemplates.ts';
 import { everythingOf, expectStillUsed, signInWithCode, startNode, useService } from '../harness/usedService.ts';
+
+// The first one makes templates of databases for all.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 const run = promisify(execFile);
 const server = await findTestServer();
@@ -65,16 +69,15 @@ describe.skipIf(!hasTools)('pg_dump and pg_restore, as docs/data.md says', () =>
       exitCode: 0,
       printed: expect.stringMatching(/^Erased 0 persons again\. The service may/),
     });
-    await vi.waitFor(async () => expect((await fetch(`${again.url}/health/ready`)).status).toBe(200), 10_000);
-    await vi.waitFor(async () => expect((await signInWithCode(again.url)).status).toBe(200), 10_000);
+    await vi.waitFor(async () => expect((await fetch(`${again.url}/health/ready`)).status).toBe(200), 60_000);
+    await vi.waitFor(async () => expect((await signInWithCode(again.url)).status).toBe(200), 60_000);
     await expectStillUsed(again.url, used);
     await again.stop();
   });
 
   it('of the cards alone are checked, unless a superuser disables the checks: then database verify finds the orphans', async () => {
-    const from = await givenDemo();
-    const to = await givenDemo();
-    const onTarget = (statement: string) => onServer(withName(to), statement);
+    const [from, to] = [await givenDemo(), await givenDemo()];
+    const onTarget = (statement: string) => onServer(to.url, statement);
     await onTarget('delete from tour_dismissals; delete from comments; delete from template_runs; delete from cards');
     const restore = (before: string) =>
       run(
@@ -86,39 +89,33 @@ describe.skipIf(!hasTools)('pg_dump and pg_restore, as docs/data.md says', () =>
           `(echo "${before}"; pg_dump -a -t cards "$FROM") | psql -q -1 -v ON_ERROR_STOP=1 "$TO"`,
         ],
         {
-          env: { ...process.env, FROM: withName(from), TO: withName(to) },
+          env: { ...process.env, FROM: from.url, TO: to.url },
         },
       );
     const isCopied = 'select count(*)::int as count, min(group_id) as group from cards';
 
     await restore('');
-    const expected = await onServer(withName(from), isCopied);
+    const expected = await onServer(from.url, isCopied);
     expect(await onTarget(isCopied)).toEqual(expected);
-    expect(await verify({ DATABASE_URL: withName(to), JWT_SECRET })).toMatchObject({ exitCode: 0 });
+    expect(await verify({ DATABASE_URL: to.url, JWT_SECRET })).toMatchObject({ exitCode: 0 });
 
     await onTarget('delete from cards; delete from groups where not is_master');
     await expect(restore('')).rejects.toThrow('violates foreign key constraint');
     await restore('set session_replication_role = replica;');
-    const { exitCode, printed } = await verify({ DATABASE_URL: withName(to), JWT_SECRET });
+    const { exitCode, printed } = await verify({ DATABASE_URL: to.url, JWT_SECRET });
     expect(exitCode).toBe(1);
     expect(printed).toMatch(
       /^cards\.group_id refers to groups that do not exist: \d+ rows \(\d+, .*\)\.\n {2}Bring the missing groups back/m,
     );
     expect(printed).toMatch(/Nothing was changed\.$/);
-  });
-
-  const made: string[] = [];
-  const withName = (name: string) => Object.assign(new URL(server.url!), { pathname: `/${name}` }).href;
-  const givenDemo = async () => {
-    const name = `${role}_${made.length}`;
-    made.push(name);
-    await onServer(server.url!, `create database ${name}`);
-    await runCommandLine(['demo'], () => ({ DATABASE_URL: withName(name), JWT_SECRET }));
-    return name;
-  };
-  afterAll(async () => {
-    for (const name of made) await onServer(server.url!, `drop database ${name} with (force)`);
+    for (const { remove } of [from, to]) await remove();
   });
 });
+
+async function givenDemo() {
+  const database = await givenFilledDatabase('dump', 'migrated');
+  await runCommandLine(['demo'], () => ({ DATABASE_URL: database.url, JWT_SECRET }));
+  return database;
+}
 
 const verify = (settings: Record<string, string>) => runCommandLine(['database', 'verify'], () => settings);

@@ -12,11 +12,15 @@ const run = promisify(execFile);
 /** The packed client or service, made once for the whole run. */
 export async function givenTarball(kind: 'client' | 'server'): Promise<string> {
   const directory = await madeOnce(`packed-${kind}`, async (directory) => {
-    await run('npm', ['run', `pack:${kind}`, '--', directory], { cwd: ROOT, env: inherited() });
+    await pack(kind, directory);
   });
   const [tarball] = await readdir(directory);
   return join(directory, tarball!);
 }
+
+/** Packs into a directory; `dist` if none is given. */
+export const pack = (kind: 'client' | 'server', ...directory: string[]) =>
+  run(process.execPath, [`server/package/${kind}Pack.ts`, ...directory], { cwd: ROOT, env: inherited() });
 
 /** A new project with the packed client installed. */
 export async function givenInstalledClient(): Promise<string> {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import argon2 from 'argon2';
 import sanitize from 'sanitize-html';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Procedure, procedures } from '../../server/api/procedures.ts';
 import { inputFor, inputSchemaOf } from '../../server/contract/input.ts';
 import { testCheckout } from '../../server/payments/testCheckout.ts';
@@ -17,6 +17,14 @@ const use = (what: string) => uses.push({ what, transactions });
 
 let service: TestService;
 beforeAll(async () => {
+  const open: typeof testCheckout.open = (order) => {
+    use('open a checkout');
+    return testCheckout.open(order);
+  };
+  service = await givenService({}, { payments: { ...testCheckout, open } });
+});
+// Spies end with each test.
+beforeEach(async () => {
   const db = await testDb();
   const begin = db.transaction.bind(db);
   vi.spyOn(db, 'transaction').mockImplementation(() => {
@@ -41,13 +49,7 @@ beforeAll(async () => {
     use('sanitise');
     return defaults;
   });
-  const open: typeof testCheckout.open = (order) => {
-    use('open a checkout');
-    return testCheckout.open(order);
-  };
-  service = await givenService({}, { payments: { ...testCheckout, open } });
 });
-afterAll(() => vi.restoreAllMocks());
 
 const usesIn = async (procedure: Procedure, headers: Record<string, string>) => {
   const world = await givenWorld(service);
