@@ -79,7 +79,6 @@ let commands: StartedService | undefined;
 let place: string;
 let copy: string;
 /** Of the test runs of a page, which share their prepared database. */
-let workplace: string;
 /** Whether a page has changed the copy. */
 let isChanged = false;
 let database: ServerDatabase | undefined;
@@ -127,14 +126,13 @@ async function runInShell(
     ['-e', '-o', 'pipefail', '-c', ENDING + (await withoutNpx()) + onService(await withPacked(script))],
     {
       cwd: copy,
-      // The copy has a migration that the prepared database of this run lacks.
       env: {
         ...process.env,
         ...provisioning,
         ...settings,
         XDG_CONFIG_HOME: join(copy, 'config'),
-        // The copy has a migration that the prepared database of this run lacks.
-        TEST_WORKPLACE: workplace,
+        // The copy has a migration that the databases of this run lack: its test runs make their own.
+        TEST_WORKPLACE: '',
         npm_config_update_notifier: 'false',
         npm_config_cache: join(copy, 'npm'),
         // A packed client has no dependencies: installing it needs no network.
@@ -202,7 +200,6 @@ export function testCommandsOf(chosen: (page: string) => boolean): void {
     // Faster than the asynchronous one.
     for (const part of PARTS) cpSync(join(ROOT, part), join(copy, part), { recursive: true });
     await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
-    workplace = await mkdtemp(join(place, 'workplace-'));
     embedded = { DATA_DIR: await givenMigratedDirectory(), DATABASE_URL: undefined };
     database = server.url ? await givenServerDatabase(server.url, 'documentation') : undefined;
     provisioning = database ? { DATABASE_URL: database.url } : { DATA_DIR: join(copy, 'provisioning') };
