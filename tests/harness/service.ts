@@ -85,7 +85,11 @@ export async function givenService(
 ): Promise<TestService> {
   const settings = settingsWith(more);
   const logged: Record<string, unknown>[] = [];
-  const logger = pino({ level: 'info' }, { write: (line: string) => void logged.push(JSON.parse(line)) });
+  const write = (line: string) => {
+    logged.push(JSON.parse(line));
+    if (process.env.TEST_LOG) process.stderr.write(line);
+  };
+  const logger = pino({ level: 'info' }, { write });
   const app = await buildApp({
     ...(await openServices(settings, others.database ?? (await testDatabase()), TEST_SECRET, logger)),
     tokens,

@@ -10,7 +10,14 @@ import { beginEpoch, storePosition } from '../../server/database/writePosition.t
 import { givenReplica, type PrivateServer, type Replica } from '../faults/privateServer.ts';
 import { makeCaller, type TestCaller } from '../harness/caller.ts';
 import { onServer } from '../harness/server.ts';
-import { databaseUrl, givenService, TEST_SECRET, type TestService, testService } from '../harness/service.ts';
+import {
+  databaseUrl,
+  givenService,
+  TEST_SECRET,
+  type TestService,
+  testDatabase,
+  testService,
+} from '../harness/service.ts';
 import { allowedCaller, givenStartState } from '../harness/startStates.ts';
 import {
   givenBoard,
@@ -47,6 +54,7 @@ let replicaUrl: string;
 let nodes: [TestService, TestService];
 
 beforeAll(async () => {
+  await testDatabase();
   replica = await givenReplica({ url: databaseUrl } as PrivateServer);
   replicaUrl = ofDatabase(replica.url);
   nodes = [await givenNode(replicaUrl), await givenNode(replicaUrl)];
