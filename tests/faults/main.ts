@@ -119,7 +119,14 @@ async function upgradeFrom(version: typeof FIRST): Promise<Outcome | undefined> 
   if (reason) return skip(`the upgrade from the ${version.name}`, reason);
   const old = await givenOldVersion(version, { isInstalled: !version.hasOurPackages });
   const { cards, phaseSeconds } = counts;
-  const size = { cards, phaseSeconds, nodes: 2, requests: 2000, longestMigrationSeconds: 600 };
+  const size = {
+    cards,
+    phaseSeconds,
+    nodes: 2,
+    requests: 2000,
+    longestMigrationSeconds: 600,
+    longestCreateMilliseconds: 2000,
+  };
   return withRemoval(await givenDatabase(serverUrl!, { isEmpty: true }), (place) => upgrade(place, old, size));
 }
 
