@@ -78,7 +78,7 @@ const options = programOptions('npm run bench --', {
   /** How many events there are beside webhooks, and projects in a rollout. */
   events: '300000',
   projects: '10000',
-  /** Of the rows of the growth. */
+  /** `growth` fills the database with this share of its rows. */
   share: '1',
 });
 const chosen = options.only ? options.only.split(',') : [...WORKLOADS.map(({ name }) => name), ...Object.keys(ON_PAGE)];

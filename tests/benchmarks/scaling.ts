@@ -35,7 +35,7 @@ export async function measureScaling({ seconds = 2, rounds = 3 }: Run): Promise<
   return [{ title: 'Nodes and workers', columns, rows, names: 3 }];
 }
 
-/** Those of the round with the median rate. */
+/** The figures of one round: the one with the median rate. */
 async function figuresOf(
   call: (seconds: number) => Promise<Load[]>,
   usage: DatabaseUsage,

@@ -320,7 +320,7 @@ describe('a failing receiver', () => {
     await expect.poll(() => typesAt('/200/alive')).toEqual(['card.created']);
 
     await expect.poll(() => received.filter(({ path }) => path === '/000')).toHaveLength(11);
-    // Those that are still to come are answered.
+    // Calls that begin after the cut get an answer, so that no call waits for its timeout.
     answers = { '/000': 500 };
     receiver.cut();
     await done;

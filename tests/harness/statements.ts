@@ -16,8 +16,8 @@ const ofRequests = new Set<Recorder>();
 const ofAll = new Set<Recorder>();
 
 /**
- * The statements of some work, and of the requests that arrive at test services meanwhile. Those of streams that are open and of
- * background work that runs already don't count. The work may take out what has been sent so far.
+ * The statements of some work, and of the requests that arrive at test services meanwhile. Streams that were open before, and
+ * background work that began before, don't count. The work may remove statements from the list.
  */
 export function statementsOf(work: (sent: Sent[]) => Promise<unknown>): Promise<Sent[]> {
   return recordedIn(ofRequests, (recorder, sent) => context.run(new Set([recorder]), () => work(sent)));

@@ -28,7 +28,7 @@ it('kills at any moment of sending lose no mail, double one each at most, and de
   const { clients } = await makeWorld(settings);
   await readRows(settings, sql`update sessions set proven_at = now()`);
   const expected: string[] = [];
-  /** Of the fastest request of each round. */
+  /** How long the fastest request of each round took. */
   const times: number[] = [];
 
   for (const [round, behaviour] of ROUNDS.entries()) {

@@ -168,7 +168,7 @@ function callsByKey(procedure: Procedure, { project, otherProject, users }: Worl
   ];
 }
 
-/** Of a caller with access: an invalid input, and an outdated version. */
+/** A caller with access sends an invalid input, and an outdated version. */
 function callsWithOtherInput(procedure: Procedure, world: World): Call[] {
   const call = { on: 'own', caller: async () => allowedCaller(world, procedure) } as const;
   return [
