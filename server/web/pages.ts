@@ -9,6 +9,7 @@ import { makeDemoUsers } from '../database/seed/demoUsers.ts';
 import { loopbackPortOf, SSO_CALLBACK } from '../domain/account/sso.ts';
 import { limitAddresses } from '../http/limitRequests.ts';
 import { refuseUnknownPaths } from '../http/unknownRoute.ts';
+import { hostnameOf, isLoopback } from '../runtime/host.ts';
 import { appPage } from './appPage.ts';
 import { BUILT, BUILT_ADDRESS, readBuild } from './built.ts';
 import { type FixedContent, fixedContent, madeOnce, sendFixed } from './fixedContent.ts';
@@ -43,7 +44,10 @@ const APP_ADDRESSES = [
 ];
 
 /** The app, the API page, the guides, the OpenAPI document and the schema of template files. Unknown paths get their 404 here, too. */
-export async function pages(scope: FastifyInstance, { database, publicUrl, rateLimit }: Services): Promise<void> {
+export async function pages(
+  scope: FastifyInstance,
+  { database, publicUrl, rateLimit, showsDemoUsersToAll }: Services,
+): Promise<void> {
   limitAddresses(scope, rateLimit);
   refuseUnknownPaths(scope, NOT_FOUND_PAGE);
   const serve = (address: string, make: () => Promise<FixedContent>) =>
@@ -79,9 +83,11 @@ export async function pages(scope: FastifyInstance, { database, publicUrl, rateL
   );
 
   const demoUsers = makeDemoUsers(database);
-  scope.get('/pages/demo-users.json', async (_request, reply) => {
+  scope.get('/pages/demo-users.json', async ({ headers }, reply) => {
     reply.header('Cache-Control', 'no-store');
-    return demoUsers();
+    // A page of another name whose address was changed to this machine's would read them, too.
+    const host = URL.canParse(`http://${headers.host}`) ? hostnameOf(`http://${headers.host}`) : '';
+    return showsDemoUsersToAll || isLoopback(host) ? demoUsers() : [];
   });
 }
 

@@ -87,7 +87,7 @@ describe.skipIf(!hasBrowser)('an account', () => {
     await expectFit(page);
     await send(page, { 'New password': PASSWORD });
     await page.getByText('Your password is changed').waitFor();
-    expect(await page.locator('#content').innerText()).toContain('One API key still works');
+    expect(await page.locator('#content').innerText()).toContain('1 API key still works');
     await mailTo(NORA, 'Your password was changed');
     await openLink(page, link!);
     await send(page, { 'New password': 'yet another sentence' });

@@ -233,6 +233,14 @@ describe.skipIf(!hasBrowser)('the API page', () => {
     expect(problems).toEqual([]);
   });
 
+  it('says that an address names no operation', async () => {
+    const { page } = await givenOperation(demo.url, '');
+
+    await page.goto(`${demo.url}/docs#/cardsArchive`);
+
+    await page.getByText('There is no operation “cardsArchive”.').waitFor();
+  });
+
   it('fits a phone, with the list behind a button', async () => {
     const { page } = await givenOperation(demo.url, 'cardsCreate');
     await page.setViewportSize({ width: 360, height: 740 });

@@ -45,4 +45,22 @@ describe('its search', () => {
     expect(find('create', 'tag', 'idempotency-key')).toContain('tagsCreate: header Idempotency-Key');
     expect(find('due_date', 'nowhere')).toEqual([]);
   });
+
+  it.each([
+    ['archive', 'boardsDelete'],
+    ['assign', 'cardsUpdate: field owner_id'],
+    ['bulk', 'cardsCreateMany'],
+    ['422', 'cardsCreate: status 422'],
+    ['snoze', 'cardsSnooze'],
+    ['webhok', 'webhooksCreate'],
+    ['coment', 'commentsCreate'],
+    ['craete', 'boardsCreate'],
+  ])('finds “%s”', (word, operation) => {
+    expect(find(word)).toContain(operation);
+  });
+
+  it('finds by a misspelling what the word finds; a word of three letters is none', () => {
+    expect(find('snoozee')).toEqual(find('snooze'));
+    expect(find('xyz')).toEqual([]);
+  });
 });

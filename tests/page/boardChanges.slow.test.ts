@@ -140,7 +140,7 @@ describe.skipIf(!hasBrowser)('changes on a board', () => {
     await inputOf(page, DONE).fill('Once');
     for (let press = 0; press < 3; press++) await page.keyboard.press('Enter');
     await create.first;
-    expect(await page.locator('.add[aria-busy=true]').count()).toBe(1);
+    expect(await page.locator('.pending').allInnerTexts()).toEqual(['Once']);
     create.release();
     await untilTold(page, 'Added “Once”.');
     expect(create.count()).toBe(1);
@@ -158,6 +158,96 @@ describe.skipIf(!hasBrowser)('changes on a board', () => {
     expect(new Set(lost)).toEqual(new Set([(await sent).headers()['idempotency-key']]));
     expect(await inputOf(page, DONE).inputValue()).toBe('');
     expect(await asStored(page, DONE)).toEqual(['Once', 'Sent twice']);
+  });
+
+  it('what is typed while something is added stays: cards, groups and comments', async () => {
+    const { page } = await givenBoard();
+    await cardOf(page, 'Rope').locator('.title').click();
+    const whileHeld = async (procedure: string, label: string, text: string) => {
+      const input = page.getByLabel(label, { exact: true });
+      const call = await holdBackCall(page, procedure);
+      await input.fill(text);
+      await page.keyboard.press(label.startsWith('Write') ? 'Tab' : 'Enter');
+      if (label.startsWith('Write')) await page.keyboard.press('Enter');
+      await call.first;
+      if (!label.startsWith('Write')) expect(await input.inputValue()).toBe('');
+      await input.focus();
+      await page.keyboard.press('End');
+      await page.keyboard.type('Half');
+      call.release();
+    };
+
+    await whileHeld('cards.create', `Add a card to ${DONE}`, 'Chart');
+    await untilTold(page, 'Added “Chart”.');
+    expect(await page.locator('.pending').count()).toBe(0);
+    await whileHeld('groups.create', 'Add a group', 'Later');
+    await listOf(page, 'Later').waitFor();
+    await whileHeld('comments.create', 'Write a comment', 'Sent. ');
+    await page.locator('.comment > p', { hasText: 'Sent.' }).waitFor();
+
+    for (const label of [`Add a card to ${DONE}`, 'Add a group', 'Write a comment'])
+      await expect.poll(() => page.getByLabel(label, { exact: true }).inputValue()).toBe('Half');
+  });
+
+  it('a card that is not added is offered again beside what was typed meanwhile, also after a reload', async () => {
+    const { page } = await givenBoard();
+    const failing = Promise.withResolvers<void>();
+    await page.route('**/trpc/*cards.create*', async (route) => {
+      await failing.promise;
+      await route.abort();
+    });
+    await send(page, { [`Add a card to ${DONE}`]: 'First' });
+    await inputOf(page, DONE).fill('Second');
+    failing.resolve();
+    await page.getByText('“First” is not added.').waitFor();
+    expect([await cardsIn(page, DONE), await inputOf(page, DONE).inputValue()]).toEqual([[], 'Second']);
+
+    await page.reload();
+    await page.getByText('“First” is not added.').waitFor();
+    await page.unrouteAll();
+    await button(page, 'Add it: First').click();
+    await untilTold(page, 'Added “First”.');
+    expect([await cardsIn(page, DONE), await inputOf(page, DONE).inputValue()]).toEqual([['First'], 'Second']);
+  });
+
+  it('a card that is under way when the page is loaded again is not lost, and made once', async () => {
+    const { page } = await givenBoard();
+    await page.route('**/trpc/*cards.create*', (route) => void route.fetch());
+    await send(page, { [`Add a card to ${DONE}`]: 'Under way' });
+    await page.locator('.pending').waitFor();
+
+    await page.reload();
+    await expect.poll(() => inputOf(page, DONE).inputValue()).toBe('Under way');
+    await page.unrouteAll();
+    await inputOf(page, DONE).press('Enter');
+    await untilTold(page, 'Added “Under way”.');
+
+    expect(await asStored(page, DONE)).toEqual(['Under way']);
+  });
+
+  it('a card that the filter hides is shown when it is added, until the filter changes', async () => {
+    const { page } = await givenBoard();
+    await page.getByLabel('Find cards').fill('an');
+    await expect.poll(() => cardsIn(page, TO_DO)).toEqual(['Anchor']);
+
+    await addCard(page, TO_DO, 'Chart');
+    await addCard(page, TO_DO, 'Lantern');
+    expect(await cardsIn(page, TO_DO)).toEqual(['Anchor', 'Chart', 'Lantern']);
+    await cardOf(page, 'Chart').getByText('hidden by the filter').waitFor();
+    expect(await page.getByText('hidden by the filter').count()).toBe(1);
+    await page.getByLabel('Find cards').fill('anc');
+
+    await expect.poll(() => cardsIn(page, TO_DO)).toEqual(['Anchor']);
+  });
+
+  it('own moves are read aloud, and shown in no message', async () => {
+    const { page } = await givenBoard();
+
+    await pressOn(page, 'Rope', 'Alt+ArrowRight');
+    await untilMoved(page, 'Rope', DOING, '1 of 1');
+
+    expect(await page.locator('.message').count()).toBe(0);
+    expect(await page.getByRole('status').getByText('Moved “Rope”').count()).toBe(1);
   });
 
   it('every key press counts, in its order, however slow the line', async () => {

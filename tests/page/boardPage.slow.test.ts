@@ -11,7 +11,7 @@ const { pressOn, send, tabOf, untilMoved, untilTold, DOING, DONE, TO_DO } = boar
 const UNREACHABLE = 'The service could not be reached.';
 
 describe.skipIf(!hasBrowser)('the page', () => {
-  const { givenStart, givenBoard, clientOf, open, db } = board.pageOfSuite();
+  const { givenStart, givenBoard, givenPage, clientOf, open, db } = board.pageOfSuite();
   const pathOf = (page: Page) => page.evaluate<string>('location.pathname + location.search');
   const panelOf = (page: Page, title: string) => page.getByRole('complementary', { name: `Card ${title}` });
   const countsOf = (page: Page) => page.locator('#content .count').allInnerTexts();
@@ -30,7 +30,7 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await signOut(page);
     await button(page, 'Open the demo board').waitFor();
     expect(await page.locator('.card, .calls li, .messages p').count()).toBe(0);
-    expect(await page.evaluate('localStorage.length')).toBe(0);
+    expect(await page.evaluate('Object.keys(localStorage)')).toEqual([]);
     await button(page, 'Owner').click();
     await cardOf(page, 'Rope').waitFor();
     move.release();
@@ -178,6 +178,98 @@ describe.skipIf(!hasBrowser)('the page', () => {
     expect(await cardsIn(page, TO_DO)).toEqual(['Rope', 'Anchor', 'Sail', 'Meanwhile']);
   });
 
+  it('says that the connection is back where nothing is sent by itself', async () => {
+    const { page, enter } = await givenPage();
+    const context = page.context();
+    onTestFinished(() => context.setOffline(false));
+    await enter('/account', 'Member');
+
+    await context.setOffline(true);
+    await page.getByText('No connection to the service.').waitFor();
+    await context.setOffline(false);
+
+    await page.getByText('No connection to the service.').waitFor({ state: 'detached' });
+  });
+
+  it('429 while a board opens: says so, and goes on when the pause is over', async () => {
+    const { path } = await givenBoard();
+    // A clock can't be taken away from a page again.
+    const page = await newPage();
+    await page.clock.install();
+    await open(page, '/projects/1/boards/2');
+    const data = { code: 'TOO_MANY_REQUESTS', httpStatus: 429, reason: 'over_rate_limit', retryAfterSeconds: 30 };
+    await page.route('**/trpc/*boards.get*', (route) => {
+      const calls = new URL(route.request().url()).pathname.split(',');
+      const json = calls.map(() => ({ error: { json: { message: 'Too many.', code: -32029, data } } }));
+      return route.fulfill({ status: 429, json });
+    });
+
+    await page.locator(`#boards a[href="${path}"]`).click();
+    await page.getByText(/^Too many calls\. The page goes on by itself at \d+:\d+/).waitFor();
+    await page.unrouteAll();
+    await page.clock.fastForward(31_000);
+
+    await cardOf(page, 'Rope').waitFor();
+    await page.getByText('Too many calls.').waitFor({ state: 'detached' });
+  });
+
+  it('opens the board again that was opened last', async () => {
+    const { page, path } = await givenBoard();
+
+    for (const address of ['/projects/1', '/']) {
+      await page.goto(new URL(address, page.url()).href);
+      await cardOf(page, 'Rope').waitFor();
+      expect(await pathOf(page)).toBe(path);
+    }
+  });
+
+  it('keeps the chosen project on the pages beside projects', async () => {
+    const { page } = await givenBoard({ as: 'Owner', projectId: 2 });
+    const name = await page.locator('.picker .name').innerText();
+    await page.getByRole('link', { name: 'API keys' }).click();
+    await page.getByRole('heading', { name: 'API keys' }).waitFor();
+
+    await page.reload();
+
+    await expect.poll(() => page.locator('.picker .name').innerText()).toBe(name);
+    await page.locator('#boards a').first().waitFor();
+  });
+
+  it('the default project of a user is chosen by its name', async () => {
+    const { page, enter } = await givenPage();
+    await enter('/admin/users/3', 'Admin');
+
+    await page.getByLabel('Default project').selectOption('Harbor Website');
+    await button(page, 'Save').click();
+    await untilTold(page, 'Member is saved.');
+
+    const { users } = await clientOf('Admin').users.list.query({ id: 3 });
+    expect(users).toMatchObject([{ default_project_id: 1 }]);
+  });
+
+  it('a new board has the focus in its title, and offers three groups to start with', async () => {
+    const { page } = await givenBoard();
+    await button(page, 'New board').click();
+    expect(await page.evaluate('document.activeElement.name')).toBe('title');
+    await send(dialog(page, 'New board'), { Title: 'Convoy' });
+
+    await expect.poll(() => board.focused(page)).toBe('Convoy, edit');
+    await button(page, 'Start with To do, In progress and Done').click();
+
+    await expect.poll(() => groupsOf(page)).toEqual([TO_DO, DOING, DONE]);
+    await page.reload();
+    await expect.poll(() => groupsOf(page)).toEqual([TO_DO, DOING, DONE]);
+    expect(await page.getByText('Start with').count()).toBe(0);
+  });
+
+  it('three groups and “Add group” fit a screen of 1,440 pixels', async () => {
+    const { page } = await givenBoard();
+    await page.setViewportSize({ width: 1440, height: 900 });
+
+    const { x, width } = (await button(page, 'Add group').boundingBox())!;
+    expect(x + width).toBeLessThanOrEqual(1440);
+  });
+
   it('groups are added, renamed in place, coloured, moved, deleted and brought back', async () => {
     const { page, problems } = await givenBoard();
     const menu = 'Actions for the group To do';
@@ -188,6 +280,11 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await untilTold(page, 'Saved.');
 
     await choose(page, menu, 'Colour…');
+    await page.getByLabel('Colour', { exact: true }).fill('not a colour');
+    await dialog(page, 'Colour of To do').getByText('is not a colour that browsers know').waitFor();
+    await page.getByLabel('Pick a colour').fill('#123456');
+    expect(await page.getByLabel('Colour', { exact: true }).inputValue()).toBe('#123456');
+    expect(await page.getByText('is not a colour').count()).toBe(0);
     await choose(page, 'Use #2e7d32', 'Save');
     const group = page.locator('.group').first();
     await expect.poll(() => group.evaluate((one) => getComputedStyle(one).borderTopColor)).toBe('rgb(46, 125, 50)');
@@ -196,6 +293,7 @@ describe.skipIf(!hasBrowser)('the page', () => {
 
     await choose(page, menu, 'Delete the group…');
     await dialog(page, 'Delete the group?').getByText('“To do” with its 3 cards goes to the trash.').waitFor();
+    expect(await page.locator('dialog .choices button').allInnerTexts()).toEqual(['Delete it', 'Cancel']);
     await button(page, 'Cancel').click();
     expect(await groupsOf(page)).toEqual([DOING, TO_DO, DONE, 'Some day']);
     await choose(page, menu, 'Delete the group…');
@@ -242,6 +340,34 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await untilTold(page, 'The board “Armada” is back.');
     expect([await titles(), await pathOf(page)]).toEqual([[...before, 'Armada'], made]);
     expect(problems).toEqual([]);
+  });
+
+  it('what was typed in a dialog or a title stays after Escape and a reload, until it is dropped', async () => {
+    const { page, board: shown } = await givenBoard();
+    const openDialog = () => button(page, 'New board').click();
+    const title = dialog(page, 'New board').getByLabel('Title');
+    await openDialog();
+    await title.fill('Flee');
+    await page.keyboard.press('Escape');
+    await title.waitFor({ state: 'detached' });
+    await page.locator('.editable', { hasText: shown.title }).click();
+    await page.getByLabel('Title of the board').fill('Voyage home');
+    await page.keyboard.press('Escape');
+    await page.locator('.board-head').getByText('unsaved draft').waitFor();
+
+    await page.reload();
+    await page.locator('.editable', { hasText: shown.title }).click();
+    expect(await page.getByLabel('Title of the board').inputValue()).toBe('Voyage home');
+    await page.keyboard.press('Escape');
+    await button(page, 'Drop the draft').click();
+    await page.locator('.board-head').getByText('unsaved draft').waitFor({ state: 'detached' });
+    await openDialog();
+    expect(await title.inputValue()).toBe('Flee');
+    await button(page, 'Cancel').click();
+    await openDialog();
+
+    expect(await title.inputValue()).toBe('');
+    expect(await page.evaluate<string>('JSON.stringify(localStorage)')).not.toContain('Flee');
   });
 
   it('“Move to…” moves a card to a place, a group, another board, and out of its group', async () => {

@@ -4,13 +4,14 @@ import type { DemoName } from '../../server/database/seed/demoUsers.ts';
 import { hasBrowser, newPage } from '../harness/browser.ts';
 import * as board from '../harness/page.ts';
 
-const { button, cardOf, dialog, holdBackCall, untilTold } = board;
+const { button, cardOf, dialog, focused, holdBackCall, untilTold } = board;
 
 describe.skipIf(!hasBrowser)('a card in its panel', () => {
   const { givenBoard, clientOf, open, db } = board.pageOfSuite();
 
   const panelOf = (page: Page) => page.locator('.panel');
   const field = (page: Page, label: string) => panelOf(page).getByLabel(label);
+  const focusedValue = (page: Page) => page.evaluate<string>('document.activeElement.value');
   const chipsOf = (page: Page) => page.locator('.card.open .chips > *').allTextContents();
   const saved = async (page: Page, label: string) => {
     await field(page, label).press('Control+Enter');
@@ -91,18 +92,51 @@ describe.skipIf(!hasBrowser)('a card in its panel', () => {
     await expect.poll(() => chipsOf(page)).toEqual([]);
   });
 
-  it('Escape takes back what was typed, and then closes the panel', async () => {
-    const { page, path, stored } = await givenCard();
-    await field(page, 'Description').fill('Never mind');
+  it('Escape closes the editor and keeps what was typed, for this user, until it is saved or they sign out', async () => {
+    const { page, path, cardPath, stored } = await givenCard();
+    await field(page, 'Description').fill('Not yet');
 
     await field(page, 'Description').press('Escape');
-    expect(await field(page, 'Description').inputValue()).toBe('');
-    await field(page, 'Description').press('Escape');
-
+    await panelOf(page).getByText('Unsaved draft').waitFor();
+    expect(await field(page, 'Description').count()).toBe(0);
+    expect(await focused(page)).toBe('Go on');
+    await page.keyboard.press('Escape');
     await panelOf(page).waitFor({ state: 'detached' });
     expect(new URL(page.url()).pathname).toBe(path);
-    expect(await page.evaluate('document.activeElement.textContent')).toBe('Rope');
+    expect(await focused(page)).toBe('Rope');
+    await cardOf(page, 'Rope').getByText('unsaved draft').waitFor();
     expect(await stored()).toMatchObject({ description: null });
+
+    await page.goto(new URL(cardPath, page.url()).href);
+    await expect.poll(() => field(page, 'Description').inputValue()).toBe('Not yet');
+    await button(page, 'Close the card').click();
+    await board.choose(page, 'Account of Member', 'Sign out');
+    await button(page, 'Member').click();
+    await cardOf(page, 'Rope').waitFor();
+    expect(await cardOf(page, 'Rope').getByText('unsaved draft').count()).toBe(0);
+  });
+
+  it('a draft that was left goes on, is taken back, and ends after 30 days', async () => {
+    const { page, stored } = await givenCard();
+    const shelve = async (text: string) => {
+      await field(page, 'Description').fill(text);
+      await field(page, 'Description').press('Escape');
+    };
+    await shelve('One');
+    await button(page, 'Go on').click();
+    expect(await focusedValue(page)).toBe('One');
+    await saved(page, 'Description');
+    await expect.poll(stored).toMatchObject({ description: 'One' });
+    await shelve('Two');
+    await button(page, 'Take back').click();
+    expect(await field(page, 'Description').inputValue()).toBe('One');
+    await shelve('Three');
+
+    await page.evaluate(`for (const [key, text] of Object.entries(localStorage))
+      if (key.includes('draft')) localStorage[key] = text.replace(/"at":\\d+/, '"at":' + (Date.now() - 31 * 86400000))`);
+    await page.reload();
+
+    await expect.poll(() => field(page, 'Description').inputValue()).toBe('One');
   });
 
   it('an empty title is refused, and the card keeps its own', async () => {
@@ -170,13 +204,40 @@ describe.skipIf(!hasBrowser)('a card in its panel', () => {
     expect(await stored()).toMatchObject({ description: 'Theirs' });
   });
 
-  it('comments are written, answered, marked as read, deleted and brought back', async () => {
+  it('a card that could not be read comes back by itself', async () => {
+    const { page, cardPath } = await givenCard();
+    await page.route('**/trpc/*cards.get*', (route) => route.abort());
+    await page.reload();
+    await panelOf(page).getByText('The service could not be reached.').waitFor();
+
+    await page.unrouteAll();
+
+    await expect.poll(() => field(page, 'Title').inputValue()).toBe('Rope');
+    expect(new URL(page.url()).pathname).toBe(cardPath);
+  });
+
+  it('comments are new to each user until they have looked', async () => {
+    const { page, owner, id } = await givenComments();
+    const newOnes = () => page.locator('.comment', { has: page.getByText('new', { exact: true }) }).locator('> p');
+    expect(await newOnes().allTextContents()).toEqual(['Is it long enough?']);
+
+    await button(page, 'Close the card').click();
+    await owner.comments.create.mutate({ card_id: id, comment: 'Well?' });
+    await cardOf(page, 'Rope').locator('.title').click();
+    await commentOf(page, 'Well?').waitFor();
+    expect(await newOnes().allTextContents()).toEqual(['Well?']);
+    await page.getByText('1 new since you looked', { exact: true }).waitFor();
+
+    await page.reload();
+    await commentOf(page, 'Well?').waitFor();
+    expect(await newOnes().count()).toBe(0);
+    expect((await owner.comments.list.query({ card_id: id })).threads).toMatchObject([{ is_read: false }, {}]);
+  });
+
+  it('comments are written, answered, deleted and brought back', async () => {
     const { page, owner, id, problems } = await givenComments();
     const first = commentOf(page, 'Is it long enough?');
 
-    await first.getByText('unread', { exact: true }).waitFor();
-    await button(page, 'Mark as read').click();
-    await first.getByText('unread', { exact: true }).waitFor({ state: 'detached' });
     await button(page, 'Reply: Owner').click();
     await field(page, 'Reply to Owner').fill('Yes, it is.');
     await button(page, 'Send the reply').click();
@@ -192,7 +253,7 @@ describe.skipIf(!hasBrowser)('a card in its panel', () => {
 
     await expect.poll(() => commentsOf(page)).toEqual(['Is it long enough?', 'Yes, it is.', 'Buy another one']);
     const { threads } = await owner.comments.list.query({ card_id: id });
-    expect(threads).toMatchObject([{ is_read: true, replies: [{ comment: 'Yes, it is.' }] }, { user_id: 3 }]);
+    expect(threads).toMatchObject([{ replies: [{ comment: 'Yes, it is.' }] }, { user_id: 3 }]);
     expect(problems).toEqual([]);
   });
 
@@ -375,6 +436,7 @@ describe.skipIf(!hasBrowser)('a card in its panel', () => {
     await field(page, 'Description').press('Control+Enter');
     const again = dialog(page, 'Sign in again');
     await again.getByLabel('Password').fill('demo-password');
+    for (let press = 0; press < 3; press++) await page.keyboard.press('Escape');
     await again.getByRole('button', { name: 'Sign in', exact: true }).click();
 
     await expect.poll(stored).toMatchObject({ description: 'A long text' });

@@ -55,6 +55,7 @@ describe('the API page asks', () => {
     const sending = confirmSending(DELETION);
     expect(dialog().isShown).toBe(true);
     expect(textOf(dialog())).toContain('Delete a board?');
+    expect(textOf(dialog())).toMatch(/Send it.*Cancel/);
     press('Send it');
 
     expect(await sending).toBe(true);

@@ -1,6 +1,6 @@
 import { computed, effect, signal } from '@preact/signals';
 import type { DeckhandError } from '../../../client/client.ts';
-import { client, isPassing, RETRY_MILLISECONDS } from './service.ts';
+import { client, retryLater } from './service.ts';
 import { session } from './session.ts';
 
 export type Account = Awaited<ReturnType<typeof client.account.whoAmI.query>>['account'];
@@ -28,7 +28,7 @@ export async function readAccount(): Promise<void> {
   } catch (error) {
     if (session.peek()?.token !== used) return;
     accountFailure.value = error;
-    if (isPassing(error)) setTimeout(readAccount, RETRY_MILLISECONDS);
+    retryLater(error, readAccount);
   }
 }
 

@@ -54,6 +54,7 @@ export function followEvents(which: Which, tell: (event: ChangeEvent | undefined
     }
   };
   document.addEventListener('visibilitychange', () => follow(true), { signal });
+  addEventListener('online', () => follow(true), { signal });
   follow(false);
 }
 

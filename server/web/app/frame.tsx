@@ -5,10 +5,11 @@ import { account, invitationCount, isSuperadmin } from './account.ts';
 import { currentPlace, projectAddress } from './address.ts';
 import { NewBoard } from './board/newBoard.tsx';
 import { Calls } from './calls.tsx';
+import { counted } from './parts/counted.ts';
 import { Menu } from './parts/menu.tsx';
 import { boards, canChange, canManage, project } from './project.ts';
 import { ProjectPicker } from './projectPicker.tsx';
-import { isConnected, signOut } from './service.ts';
+import { isConnected, pausedUntil, signOut } from './service.ts';
 
 /** What surrounds every page: the bar, the list of boards and pages, and the calls that the page makes. */
 export function Frame({ children }: { children: ComponentChildren }) {
@@ -46,6 +47,11 @@ export function Frame({ children }: { children: ComponentChildren }) {
           No connection to the service. What you change now is not saved; the page goes on trying.
         </p>
       )}
+      {pausedUntil.value && (
+        <p class="offline" role="status">
+          Too many calls. The page goes on by itself at {pausedUntil.value.toLocaleTimeString()}.
+        </p>
+      )}
       <div class="columns">
         <aside id="sidebar" class={isOpen.value ? 'sidebar open' : 'sidebar'}>
           <Sidebar />
@@ -77,7 +83,7 @@ function AccountMenu() {
 
 function invitationText(): string {
   const count = invitationCount.value;
-  return count === 0 ? '' : ` · ${count} ${count === 1 ? 'invitation' : 'invitations'}`;
+  return count === 0 ? '' : ` · ${counted(count, 'invitation')}`;
 }
 
 /** The first letters of up to two words, in a colour of that name. */

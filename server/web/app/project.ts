@@ -2,8 +2,8 @@ import { batch, computed, effect, signal, untracked } from '@preact/signals';
 import { account, untilAccount } from './account.ts';
 import { address } from './address.ts';
 import { feedPlace, followProject, type Listener, oncePerBurst } from './feed.ts';
-import { client, isPassing, RETRY_MILLISECONDS } from './service.ts';
-import { isSignedIn } from './session.ts';
+import { client, retryLater } from './service.ts';
+import { isLeaving, isSignedIn } from './session.ts';
 
 export type Member = Awaited<ReturnType<typeof client.members.list.query>>['members'][number];
 export type Tag = Awaited<ReturnType<typeof client.tags.list.query>>['tags'][number];
@@ -61,10 +61,12 @@ export async function readMembers(): Promise<void> {
 /** Opens the project of the address whenever it changes, and follows what others do in it. */
 export function followAddress(): void {
   let opened: AbortController | undefined;
-  /** Pages beside projects keep the last one, as the way back. */
-  const latest = signal<number | undefined>(undefined);
+  /** Pages beside projects keep the last one, as the way back; of this tab, also after a reload. */
+  const latest = signal(Number(sessionStorage.getItem(LATEST)) || undefined);
   effect(() => {
     latest.value = address.value.projectId ?? latest.peek();
+    if (isLeaving.value || !latest.value) sessionStorage.removeItem(LATEST);
+    else sessionStorage.setItem(LATEST, String(latest.value));
   });
   effect(() => {
     const id = isSignedIn.value ? latest.value : undefined;
@@ -83,6 +85,8 @@ export function followAddress(): void {
   });
 }
 
+const LATEST = 'deckhand.project';
+
 async function openProject(id: number, signal: AbortSignal): Promise<void> {
   try {
     // Before anything of the project is read, so that no change is missed.
@@ -96,7 +100,7 @@ async function openProject(id: number, signal: AbortSignal): Promise<void> {
   } catch (error) {
     if (signal.aborted) return;
     projectFailure.value = error;
-    if (isPassing(error)) setTimeout(() => signal.aborted || openProject(id, signal), RETRY_MILLISECONDS);
+    retryLater(error, () => signal.aborted || openProject(id, signal));
   }
 }
 

@@ -65,7 +65,7 @@ function ProjectList({ onChoose }: { onChoose: () => void }) {
             </li>
           ))}
         </ul>
-        <More pages={pages} noun="projects" />
+        <More pages={pages} noun="project" />
       </Waiting>
     </>
   );

@@ -1,4 +1,4 @@
-import { signal } from '@preact/signals';
+import { effect, signal } from '@preact/signals';
 import { type Client, createClient, DeckhandError } from '../../../client/client.ts';
 import { askForProof } from './proof.ts';
 import { endSession, keepSession, session, token, untilSignedIn } from './session.ts';
@@ -6,6 +6,8 @@ import { endSession, keepSession, session, token, untilSignedIn } from './sessio
 /** A change without a response by then is undone. */
 const LONGEST_WAIT_MILLISECONDS = 15_000;
 const MOST_SHOWN = 50;
+/** What fails for a moment is tried again so much later. */
+export const RETRY_MILLISECONDS = 5000;
 
 export type RecordedCall = { id: number; code: string; outcome: string; hasFailed: boolean };
 
@@ -13,6 +15,9 @@ export type RecordedCall = { id: number; code: string; outcome: string; hasFaile
 export const calls = signal<RecordedCall[]>([]);
 /** Whether the last request reached the service. */
 export const isConnected = signal(true);
+
+/** Until when the service wants no more calls (429): those that wait are sent then. */
+export const pausedUntil = signal<Date | undefined>(undefined);
 
 /** The requests of this page that changed something: their events need no second look. */
 const own = new Set<string | undefined>();
@@ -28,14 +33,32 @@ const plain = createClient({
   onResponse: ({ status }) => {
     isConnected.value = status !== undefined;
   },
-  onRetry: ({ status }) => {
+  onRetry: ({ status, waitMilliseconds }) => {
     if (status === undefined) isConnected.value = false;
+    if (status === 429) showPause(waitMilliseconds);
   },
   warn: false,
 });
 addEventListener('offline', () => {
   isConnected.value = false;
 });
+
+/** Some pages send nothing by themselves: they would not notice that the service is back. */
+const reach = () => plain.account.whoAmI.query().catch(() => undefined);
+addEventListener('online', reach);
+effect(() => {
+  if (isConnected.value) return;
+  const timer = setInterval(reach, RETRY_MILLISECONDS);
+  return () => clearInterval(timer);
+});
+
+function showPause(milliseconds: number): void {
+  const until = new Date(Date.now() + milliseconds);
+  pausedUntil.value = until;
+  setTimeout(() => {
+    if (pausedUntil.peek() === until) pausedUntil.value = undefined;
+  }, milliseconds);
+}
 
 /**
  * The typed client. Each call is recorded. One that is refused because the session ended, or because the password was not given
@@ -110,8 +133,12 @@ const inline = (input: unknown) =>
     /password|code|secret|token|url|state|verifier|callback/.test(name) && value ? '…' : value,
   ) ?? 'undefined';
 
-/** What fails for a moment is tried again so much later. */
-export const RETRY_MILLISECONDS = 5000;
+/** Runs it again once the service may work again; does nothing for errors that stay. Returns how to give up. */
+export function retryLater(error: unknown, run: () => unknown): () => void {
+  const wait = Math.max(RETRY_MILLISECONDS, 1000 * ((error as DeckhandError).retryAfterSeconds ?? 0));
+  const timer = isPassing(error) ? setTimeout(run, wait) : undefined;
+  return () => clearTimeout(timer);
+}
 
 /** Whether the service could not be reached, or is overloaded: it may work in a moment. */
 export function isPassing(error: unknown): boolean {

@@ -9,6 +9,9 @@ export const session = signal(readSession());
 /** The service has refused the token: what is on the screen stays, and a dialog asks to sign in again. */
 export const hasEnded = signal(false);
 
+/** What the browser keeps for the user goes. */
+export const hasSignedOut = signal(false);
+
 /** The tab is about to be loaded again, for another user or for nobody. */
 export const isLeaving = signal(false);
 
@@ -36,6 +39,7 @@ addEventListener('storage', ({ key }) => {
  */
 function adopt(kept: Session | undefined): void {
   const before = session.peek();
+  if (!kept) hasSignedOut.value = true;
   if (before && kept?.name !== before.name) leave();
   else
     batch(() => {
@@ -53,6 +57,7 @@ function leave(): void {
 export async function endSession(tellService: () => Promise<unknown>): Promise<void> {
   if (isLeaving.peek()) return;
   isLeaving.value = true;
+  hasSignedOut.value = true;
   if (readSession()?.token === token()) localStorage.removeItem(KEY);
   const pause = new Promise((resolve) => setTimeout(resolve, LONGEST_LEAVING_MILLISECONDS));
   await Promise.race([tellService().catch(() => undefined), pause]);

@@ -55,7 +55,7 @@ export const CodeFields = () => (
 /** The session has ended: what is on the screen, and what was typed, stays. */
 export function SignInAgain() {
   return (
-    <Dialog title="Sign in again" onClose={() => keepSession(undefined)}>
+    <Dialog title="Sign in again">
       <p>Your session has ended. Sign in, and go on where you were: nothing that you typed is lost.</p>
       <SignInForm email={session.value?.isSignedIn ? session.value.name : undefined} isAgain />
       <p>

@@ -1,8 +1,9 @@
 import { go, projectAddress } from '../address.ts';
 import { Button } from '../parts/button.tsx';
+import { counted } from '../parts/counted.ts';
 import { ask } from '../parts/dialog.tsx';
 import { Menu } from '../parts/menu.tsx';
-import { say, sayFailure } from '../parts/message.tsx';
+import { say, sayAloud, sayFailure } from '../parts/message.tsx';
 import { boards, inProject, project, readBoards } from '../project.ts';
 import { client } from '../service.ts';
 import { board as shown } from './boardState.ts';
@@ -39,7 +40,7 @@ async function shift(step: -1 | 1): Promise<void> {
   const positions = boards.peek()?.map(({ id }, index) => ({ id, position: index + 1 })) ?? [];
   try {
     await inProject().boards.reorder.mutate({ boards: positions });
-    say(`“${moved.title}” is now board ${from + step + 1} of ${before.length}.`);
+    sayAloud(`“${moved.title}” is now board ${from + step + 1} of ${before.length}.`);
   } catch (error) {
     boards.value = before;
     sayFailure(error, 'The boards were not reordered.');
@@ -53,9 +54,10 @@ async function remove(): Promise<void> {
   const { id, title } = board;
   try {
     const { groups_count, cards_count } = await inProject().trash.preview.query({ type: 'board', id });
-    const text = `“${title}” with its ${groups_count} groups and ${cards_count} cards goes to the trash.`;
+    const text = `“${title}” with its ${counted(groups_count, 'group')} and ${counted(cards_count, 'card')} goes to the trash.`;
     if (!(await ask({ title: 'Delete the board?', text, action: 'Delete it' }))) return;
     await client.boards.delete.mutate({ id });
+    boards.value = boards.peek()?.filter((one) => one.id !== id);
     go(projectAddress(projectId), { replace: true });
     say(`Deleted the board “${title}”.`, { label: 'Undo', run: () => restore(projectId, id, title) });
     await readBoards();

@@ -4,7 +4,9 @@ import { useEffect, useRef } from 'preact/hooks';
 import { account } from '../account.ts';
 import { address, go, projectAddress } from '../address.ts';
 import { CardPanel } from '../card/cardPanel.tsx';
+import { readKept } from '../kept.ts';
 import { Button, Hint } from '../parts/button.tsx';
+import { counted } from '../parts/counted.ts';
 import { Editable } from '../parts/editable.tsx';
 import { Loading } from '../parts/loaded.tsx';
 import { boards, canChange, project } from '../project.ts';
@@ -16,6 +18,8 @@ import {
   drawBoard,
   followBoard,
   isDragging,
+  lastBoard,
+  madeBoard,
   moveCard,
   readBoard,
   renameBoard,
@@ -45,10 +49,12 @@ export function BoardPage() {
   );
 }
 
-/** The address names no board: the one with the most cards. */
+/** The address names no board: the one that was opened last, else the one with the most cards. */
 function openFirstBoard(): void {
   const { area, page, id, projectId } = address.value;
-  const [first] = boards.value?.toSorted((one, other) => other.cards_count - one.cards_count) ?? [];
+  const last = projectId && readKept(lastBoard(projectId));
+  const [largest] = boards.value?.toSorted((one, other) => other.cards_count - one.cards_count) ?? [];
+  const first = boards.value?.find((one) => one.id === last) ?? largest;
   const isOpen = project.value?.id === projectId && projectId !== undefined;
   if (area === 'project' && (page ?? 'boards') === 'boards' && id === undefined && first && isOpen)
     go(projectAddress(projectId, 'boards', first.id), { replace: true });
@@ -68,6 +74,11 @@ function Shown({ board: shown }: { board: FullBoard }) {
   const count = cardsOf(shown).filter(({ group_id }) => group_id !== null).length;
   const isNothingFound = isFiltering() && !cardsOf(shown).some((card) => passes(card, filter, account.value?.id));
   const place = useDrags();
+  useEffect(() => {
+    if (madeBoard.peek() !== shown.id) return;
+    madeBoard.value = undefined;
+    document.querySelector<HTMLElement>('.board-head .editable')?.focus();
+  }, [shown.id]);
   return (
     <>
       <header class="board-head">
@@ -75,6 +86,7 @@ function Shown({ board: shown }: { board: FullBoard }) {
           <Editable
             text={shown.title}
             label="Title of the board"
+            draft={`board.${shown.id}.title`}
             canEdit={canChange.value}
             onSave={(title) => renameBoard(shown.id, title)}
           />
@@ -100,7 +112,7 @@ function Shown({ board: shown }: { board: FullBoard }) {
             hasMore={group.id === NO_GROUP ? shown.hasMoreUngrouped : shown.missing > 0}
           />
         ))}
-        {canChange.value && <AddGroup boardId={shown.id} />}
+        {canChange.value && <AddGroup boardId={shown.id} isFirst={!shown.groups.some(({ id }) => id !== NO_GROUP)} />}
       </div>
       {canChange.value && (
         <p id="moving" class="hint">
@@ -112,9 +124,7 @@ function Shown({ board: shown }: { board: FullBoard }) {
 }
 
 const countText = (count: number, missing: number) =>
-  missing > 0
-    ? `${count.toLocaleString()} of ${(count + missing).toLocaleString()} cards`
-    : `${count.toLocaleString()} ${count === 1 ? 'card' : 'cards'}`;
+  missing > 0 ? `${count.toLocaleString()} of ${(count + missing).toLocaleString()} cards` : counted(count, 'card');
 
 /** Drags of people who may move cards. */
 function useDrags() {

@@ -2,9 +2,10 @@ import { computed, effect, signal, untracked } from '@preact/signals';
 import type { DeckhandError } from '../../../../client/client.ts';
 import { address, withCard as cardAddress, currentPlace, go } from '../address.ts';
 import { oncePerBurst } from '../feed.ts';
-import { say, sayFailure } from '../parts/message.tsx';
+import { keep } from '../kept.ts';
+import { say, sayAloud, sayFailure } from '../parts/message.tsx';
 import { inProject, onProjectEvent, project, readBoards } from '../project.ts';
-import { client } from '../service.ts';
+import { client, retryLater } from '../service.ts';
 import { type Change, changesOf } from './changes.ts';
 import {
   type BoardCard,
@@ -27,8 +28,15 @@ const MOST_CARDS = 1000;
 /** What is drawn: the board of the address, with changes that are not saved yet. */
 export const board = signal<FullBoard | undefined>(undefined);
 export const boardFailure = signal<unknown>(undefined);
+/** A board that was just made: the focus goes into its title. */
+export const madeBoard = signal<number | undefined>(undefined);
+/** Cards that were added under this filter: they are shown, whatever it says. */
+export const addedCards = signal<ReadonlySet<number>>(new Set());
 /** The drag moves elements by itself: the board is drawn again when it has ended. */
 export const isDragging = signal(false);
+
+/** The name under which the board is kept that was opened last. */
+export const lastBoard = (projectId: number) => `board.${projectId}`;
 
 type Changes = ReturnType<typeof changesOf<FullBoard>>;
 let changes: Changes | undefined;
@@ -71,10 +79,12 @@ function openBoard(id: number, ended: AbortSignal): void {
       if (projectId !== null && projectId !== project.peek()?.id)
         return go(currentPlace().replace(/\d+/, String(projectId)), { replace: true });
       boardFailure.value = undefined;
+      if (board.peek()?.id !== id) keep(lastBoard(project.peek()?.id ?? 0), id);
       if (!isDragging.peek()) board.value = shown;
     },
     fail: (error, isChange) => {
       if (isChange) return sayFailure(error, 'Your change was not saved.');
+      retryLater(error, () => ended.aborted || current.refresh());
       const isGone = error.reason === 'not_found';
       if (board.peek() && !isGone) return sayFailure(error);
       board.value = undefined;
@@ -171,13 +181,17 @@ async function sendAlone({ send, done }: Change<FullBoard>): Promise<DeckhandErr
 export const patchCard = (patch: Partial<BoardCard> & { id: number }) =>
   changes?.patch((shown) => withPatch(shown, patch));
 
-/** `idempotencyKey` is that of a try that failed: sent again, it never makes a second card. */
-export const addCard = (groupId: number, title: string, idempotencyKey?: string) =>
+export const addCard = (groupId: number, title: string, idempotencyKey: string) =>
   change({
-    send: () =>
-      inProject().cards.create.mutate({ title, group_id: groupId || null }, idempotencyKey ? { idempotencyKey } : {}),
-    apply: (shown, result) => (result ? withCard(shown, groupId, (result as { card: BoardCard }).card) : shown),
-    done: () => say(`Added “${title}”.`),
+    send: () => inProject().cards.create.mutate({ title, group_id: groupId || null }, { idempotencyKey }),
+    apply: (shown, result) =>
+      result
+        ? withCard(shown, groupId, (result as { card: BoardCard }).card)
+        : withGroup(shown, groupId, (group) => ({ ...group, adding: [...(group.adding ?? []), title] })),
+    done: (result) => {
+      addedCards.value = new Set([...addedCards.peek(), (result as { card: BoardCard }).card.id]);
+      say(`Added “${title}”.`);
+    },
   });
 
 /** Moves a card before another one, or to a position from 1; to the end without either. */
@@ -193,7 +207,7 @@ export async function moveCard({ position: wanted, ...given }: Move & { position
     card: move.id,
     send: () => client.cards.move.mutate({ id: move.id, group_id: move.group_id || null, position }),
     apply: (board) => withMove(board, move),
-    done: () => say(`Moved “${move.title}” to ${group.title}, place ${position} of ${count}.`),
+    done: () => sayAloud(`Moved “${move.title}” to ${group.title}, place ${position} of ${count}.`),
   });
 }
 
@@ -211,9 +225,9 @@ export async function deleteCard({ id, title }: { id: number; title: string }): 
   });
 }
 
-export const addGroup = (boardId: number, title: string) =>
+export const addGroup = (boardId: number, title: string, idempotencyKey: string) =>
   change({
-    send: () => client.groups.create.mutate({ board_id: boardId, title }),
+    send: () => client.groups.create.mutate({ board_id: boardId, title }, { idempotencyKey }),
     apply: (shown, result) => {
       if (!result) return shown;
       const { group } = result as { group: Omit<Group, 'cards'> };
@@ -246,7 +260,7 @@ export function shiftGroup(id: number, step: -1 | 1): void {
       ...shown,
       groups: shown.groups.toSorted((one, other) => rank(ordered, one) - rank(ordered, other)),
     }),
-    done: () => say(`Moved the group “${group.title}” to place ${from + step + 1} of ${groups.length}.`),
+    done: () => sayAloud(`Moved the group “${group.title}” to place ${from + step + 1} of ${groups.length}.`),
   });
 }
 const rank = (ordered: Group[], { id }: Group) => {

@@ -1,8 +1,9 @@
-import { useSignal } from '@preact/signals';
+import { useComputed, useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
-import { withCard } from '../address.ts';
+import { address, withCard } from '../address.ts';
 import { dueChip } from '../card/dueDate.ts';
 import { MoveDialog } from '../card/moveDialog.tsx';
+import { hasCardDraft } from '../draft.ts';
 import { Initials } from '../frame.tsx';
 import { Button, set } from '../parts/button.tsx';
 import { Menu } from '../parts/menu.tsx';
@@ -10,10 +11,11 @@ import { canChange, members, tags } from '../project.ts';
 import { deleteCard } from './boardState.ts';
 import type { BoardCard } from './places.ts';
 
-type TileProps = { card: BoardCard; isOpen: boolean };
+/** `isHidden`: shown although the filter hides it. */
+type TileProps = { card: BoardCard; isOpen: boolean; isHidden: boolean };
 
 /** A card on the board. It is drawn again only if something of it changed: boards have a thousand. */
-export function CardTile({ card, isOpen }: TileProps) {
+export function CardTile({ card, isOpen, isHidden }: TileProps) {
   const isMoving = useSignal(false);
   const owner = card.owner_id === null ? undefined : members.value.get(card.owner_id);
   const tag = card.tag_id === null ? undefined : tags.value.get(card.tag_id);
@@ -41,15 +43,16 @@ export function CardTile({ card, isOpen }: TileProps) {
           </Menu>
         )}
         <Chips card={card} tag={tag} owner={owner?.name ?? (card.owner_id === null ? undefined : 'Somebody')} />
+        {isHidden && <span class="hint filtered">hidden by the filter</span>}
         {isMoving.value && <MoveDialog card={card} onClose={set(isMoving, false)} />}
       </li>
     ),
-    [card, isOpen, owner, tag, canMove, href, isMoving.value],
+    [card, isOpen, isHidden, owner, tag, canMove, href, isMoving.value],
   );
 }
 
 type ChipsProps = {
-  card: Pick<BoardCard, 'due_date' | 'is_overdue' | 'priority' | 'status' | 'snoozed_until'>;
+  card: Pick<BoardCard, 'id' | 'due_date' | 'is_overdue' | 'priority' | 'status' | 'snoozed_until'>;
   tag: { name: string; color: string | null } | undefined;
   owner: string | undefined;
 };
@@ -57,6 +60,7 @@ type ChipsProps = {
 /** What is worth seeing at a glance; nothing for what is usual. */
 export function Chips({ card, tag, owner }: ChipsProps) {
   const due = dueChip(card);
+  const isDrafted = useComputed(() => hasCardDraft(card.id) && address.value.cardId !== card.id).value;
   const isSnoozed = card.snoozed_until !== null && card.snoozed_until.getTime() > Date.now();
   const chips = [
     tag && <TagChip key="tag" {...tag} />,
@@ -79,6 +83,11 @@ export function Chips({ card, tag, owner }: ChipsProps) {
     isSnoozed && (
       <span key="snoozed" class="chip">
         snoozed
+      </span>
+    ),
+    isDrafted && (
+      <span key="draft" class="chip draft">
+        unsaved draft
       </span>
     ),
     owner && (

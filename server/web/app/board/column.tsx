@@ -1,16 +1,19 @@
 import { useSignal } from '@preact/signals';
 import { useMemo, useRef } from 'preact/hooks';
-import { useDraft } from '../card/draft.ts';
+import { newId } from '../../../../client/idempotencyKey.ts';
+import { Action } from '../parts/action.tsx';
 import { Button, set } from '../parts/button.tsx';
+import { counted } from '../parts/counted.ts';
 import { ask, Dialog } from '../parts/dialog.tsx';
 import { Editable } from '../parts/editable.tsx';
 import { Field, Form } from '../parts/form.tsx';
 import { Menu } from '../parts/menu.tsx';
 import { canChange } from '../project.ts';
-import { addCard, addGroup, board, deleteGroup, shiftGroup, updateGroup } from './boardState.ts';
+import { addCard, addedCards, addGroup, board, deleteGroup, shiftGroup, updateGroup } from './boardState.ts';
 import { CardTile, cssColor } from './cardTile.tsx';
 import { type Filter, passes } from './filter.tsx';
 import { type Group, NO_GROUP } from './places.ts';
+import { QuickAdd } from './quickAdd.tsx';
 
 type ColumnProps = {
   group: Group;
@@ -24,7 +27,11 @@ type ColumnProps = {
 /** A group of the board. */
 export function Column({ group, filter, userId, openCard, hasMore }: ColumnProps) {
   const filterKey = JSON.stringify(filter);
-  const shown = useMemo(() => group.cards.filter((card) => passes(card, filter, userId)), [group, filterKey, userId]);
+  const passing = useMemo(
+    () => new Set(group.cards.filter((card) => passes(card, filter, userId))),
+    [group, filterKey, userId],
+  );
+  const shown = group.cards.filter((card) => passing.has(card) || addedCards.value.has(card.id));
   const total = `${group.cards.length.toLocaleString()}${hasMore ? '+' : ''}`;
   const canEdit = canChange.value && group.id !== NO_GROUP;
   return (
@@ -34,22 +41,40 @@ export function Column({ group, filter, userId, openCard, hasMore }: ColumnProps
           <Editable
             text={group.title}
             label="Title of the group"
+            draft={`group.${group.id}.title`}
             canEdit={canEdit}
             onSave={(title) => updateGroup(group.id, { title })}
           />
         </h2>
-        <span class="count">{shown.length < group.cards.length ? `${shown.length} of ${total}` : total}</span>
+        <span class="count">{passing.size < group.cards.length ? `${passing.size} of ${total}` : total}</span>
         {canEdit && <GroupMenu group={group} />}
       </header>
       <ol class="cards" data-group={group.id} aria-label={group.title}>
         {shown.map((card) => (
-          <CardTile key={card.id} card={card} isOpen={card.id === openCard} />
+          <CardTile key={card.id} card={card} isOpen={card.id === openCard} isHidden={!passing.has(card)} />
         ))}
       </ol>
       {hasMore && group.id === NO_GROUP && (
         <p class="hint">Only the first {total.replace('+', '')} are shown. Move cards to groups to see more.</p>
       )}
-      {canChange.value && <AddCard groupId={group.id} group={group.title} />}
+      {group.adding && (
+        <ul class="adding" aria-label="Being added">
+          {group.adding.map((title, at) => (
+            <li key={at} class="pending" dir="auto">
+              {title}
+            </li>
+          ))}
+        </ul>
+      )}
+      {canChange.value && (
+        <QuickAdd
+          draft={`add.${group.id}`}
+          label={`Add a card to ${group.title}`}
+          placeholder="Add a card"
+          action="Add"
+          send={(title, key) => addCard(group.id, title, key)}
+        />
+      )}
     </section>
   );
 }
@@ -84,7 +109,7 @@ function GroupMenu({ group }: { group: Group }) {
 }
 
 async function remove(group: Group): Promise<void> {
-  const text = `“${group.title}” with its ${group.cards.length} cards goes to the trash.`;
+  const text = `“${group.title}” with its ${counted(group.cards.length, 'card')} goes to the trash.`;
   if (await ask({ title: 'Delete the group?', text, action: 'Delete it' })) deleteGroup(group);
 }
 
@@ -97,19 +122,23 @@ function ColorDialog({ group, onClose }: { group: Group; onClose: () => void }) 
   };
   return (
     <Dialog title={`Colour of ${group.title}`} onClose={onClose}>
-      <Form action="Save" onSubmit={save} onCancel={onClose}>
+      <Form action="Save" draft={`group.${group.id}.color`} onSubmit={save} onCancel={onClose}>
         <ColorField color={group.color} />
       </Form>
     </Dialog>
   );
 }
 
-/** A colour in any way that CSS knows; common ones to choose from. */
+/** A colour in any way that CSS knows: typed, picked, or one of the common ones. */
 export function ColorField({ color }: { color: string | null }) {
   const place = useRef<HTMLDivElement>(null);
+  const typed = useSignal(color ?? '');
+  const isUnknown = typed.value.trim() !== '' && !cssColor(typed.value.trim());
   const choose = (chosen: string) => {
     const input = place.current?.querySelector('input');
-    if (input) input.value = chosen;
+    if (!input) return;
+    input.value = chosen;
+    input.dispatchEvent(new Event('input', { bubbles: true }));
   };
   return (
     <div ref={place}>
@@ -119,7 +148,11 @@ export function ColorField({ color }: { color: string | null }) {
         defaultValue={color ?? ''}
         maxLength={50}
         hint="As in #0b6e99 or teal; none if empty."
+        onInput={({ currentTarget }) => set(typed, currentTarget.value)()}
       />
+      <p class="failure" role="alert">
+        {isUnknown && `“${typed.value.trim()}” is not a colour that browsers know: it is saved, and not shown.`}
+      </p>
       <div class="swatches">
         {COLORS.map((one) => (
           <button
@@ -131,64 +164,35 @@ export function ColorField({ color }: { color: string | null }) {
             onClick={() => choose(one)}
           />
         ))}
+        <input
+          type="color"
+          class="swatch"
+          aria-label="Pick a colour"
+          value={/^#[0-9a-f]{6}$/i.test(typed.value) ? typed.value : COLORS[0]}
+          onInput={({ currentTarget }) => choose(currentTarget.value)}
+        />
       </div>
     </div>
   );
 }
 
-function AddCard({ groupId, group }: { groupId: number; group: string }) {
-  const [draft, keepDraft] = useDraft<string>(`add.${groupId}`);
-  const isBusy = useSignal(false);
-  /** The last text that failed, and its key: sent again, it never makes a second card. */
-  const failed = useRef<{ title: string; key: string | undefined }>({ title: '', key: undefined });
-  const add = async (event: Event) => {
-    event.preventDefault();
-    const typed = draft.peek()?.trim() ?? '';
-    if (isBusy.peek() || typed === '') return;
-    isBusy.value = true;
-    const error = await addCard(groupId, typed, typed === failed.current.title ? failed.current.key : undefined);
-    isBusy.value = false;
-    failed.current = { title: typed, key: error?.idempotencyKey };
-    if (!error) keepDraft(undefined);
-  };
-  return (
-    <form class="add" onSubmit={add} aria-busy={isBusy}>
-      <input
-        class="input"
-        aria-label={`Add a card to ${group}`}
-        placeholder="Add a card"
-        maxLength={255}
-        autocomplete="off"
-        dir="auto"
-        value={draft.value ?? ''}
-        readOnly={isBusy}
-        onInput={({ currentTarget }) => keepDraft(currentTarget.value || undefined)}
-      />
-      <button type="submit" class="button quiet">
-        Add
-      </button>
-    </form>
-  );
-}
+const FIRST_GROUPS = ['To do', 'In progress', 'Done'];
+const addFirstGroups = (boardId: number) => Promise.all(FIRST_GROUPS.map((title) => addGroup(boardId, title, newId())));
 
-export function AddGroup({ boardId }: { boardId: number }) {
-  const add = async ({ title = '' }: Record<string, string>, form: HTMLFormElement) => {
-    const error = await addGroup(boardId, title.trim());
-    if (!error) form.reset();
-  };
-  return (
-    <section class="group new" aria-label="New group">
-      <Form action="Add group" isQuiet onSubmit={add} class="add">
-        <input
-          class="input"
-          name="title"
-          aria-label="Add a group"
-          placeholder="Add a group"
-          required
-          maxLength={255}
-          dir="auto"
-        />
-      </Form>
-    </section>
-  );
-}
+/** `isFirst`: the board has no group yet. */
+export const AddGroup = ({ boardId, isFirst }: { boardId: number; isFirst: boolean }) => (
+  <section class="group new" aria-label="New group">
+    <QuickAdd
+      draft={`addGroup.${boardId}`}
+      label="Add a group"
+      placeholder="Add a group"
+      action="Add group"
+      send={(title, key) => addGroup(boardId, title, key)}
+    />
+    {isFirst && (
+      <Action as="quiet" run={() => addFirstGroups(boardId)}>
+        Start with {new Intl.ListFormat('en-GB').format(FIRST_GROUPS)}
+      </Action>
+    )}
+  </section>
+);

@@ -41,7 +41,7 @@ function CardSection({ title, none, read }: { title: string; none: string; read:
       <Waiting loaded={pages}>
         {cards.length === 0 && !pages.next.value && <p class="hint">{none}</p>}
         <CardRows cards={cards.toSorted((one, other) => dueTime(one) - dueTime(other))} />
-        {cards.length > 0 && <More pages={pages} noun="cards" />}
+        {cards.length > 0 && <More pages={pages} noun="card" />}
       </Waiting>
     </section>
   );

@@ -1,9 +1,10 @@
+import { useEffect } from 'preact/hooks';
 import { account } from '../account.ts';
 import { address, go, withQuery } from '../address.ts';
-import { TextButton } from '../parts/button.tsx';
+import { set, TextButton } from '../parts/button.tsx';
 import { SearchField } from '../parts/table.tsx';
 import { members, tags } from '../project.ts';
-import { board } from './boardState.ts';
+import { addedCards, board } from './boardState.ts';
 import { type BoardCard, cardsOf } from './places.ts';
 
 /** What of a board is shown; kept in the address. */
@@ -49,6 +50,7 @@ function isDue(due: string, { due_date, is_overdue }: BoardCard): boolean {
 /** Narrows what the board shows. */
 export function FilterBar() {
   const filter = currentFilter();
+  useEffect(() => set(addedCards, new Set<number>()), [JSON.stringify(filter)]);
   const cards = board.value ? cardsOf(board.value) : [];
   const statuses = [...new Set(cards.map(({ status }) => status))].toSorted();
   const owners = [...members.value.values()].filter(({ user_id }) => user_id !== account.value?.id);

@@ -2,7 +2,10 @@ import type { Client } from '../../../../client/client.ts';
 
 type Read = Awaited<ReturnType<Client['boards']['get']['query']>>['board'];
 export type BoardCard = Read['groups'][number]['cards'][number];
-export type Group = Pick<Read['groups'][number], 'id' | 'title' | 'color' | 'cards'>;
+export type Group = Pick<Read['groups'][number], 'id' | 'title' | 'color' | 'cards'> & {
+  /** The titles of cards that are being added. */
+  adding?: string[];
+};
 /** `missing`: how many cards of it are not read, since it is too large for one response. */
 export type FullBoard = Pick<Read, 'id' | 'project_id' | 'title' | 'description' | 'master_board_id'> & {
   groups: Group[];

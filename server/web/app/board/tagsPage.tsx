@@ -47,7 +47,7 @@ function TagDialog({ tag, onClose }: { tag: Tag | 'new'; onClose: () => void }) 
   };
   return (
     <Dialog title={isNew ? 'New tag' : `Tag “${tag.name}”`} onClose={onClose}>
-      <Form action="Save" onSubmit={save} onCancel={onClose}>
+      <Form action="Save" draft={`tag.${isNew ? 'new' : tag.id}`} onSubmit={save} onCancel={onClose}>
         <Field label="Name" name="name" required maxLength={255} dir="auto" defaultValue={isNew ? '' : tag.name} />
         <ColorField color={isNew ? null : tag.color} />
       </Form>

@@ -47,7 +47,7 @@ export function TrashPage() {
     <DeskPage title="Trash">
       <p class="hint">What was deleted stays here for a while; then it is removed for good.</p>
       <Table
-        noun="entries"
+        noun="entry"
         none="Nothing was deleted."
         pages={pages}
         keyOf={({ deletion_id }) => deletion_id}

@@ -3,14 +3,15 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { DeckhandError } from '../../../../client/client.ts';
 import { account } from '../account.ts';
+import { draftOf, hasDraft, ofCard } from '../draft.ts';
 import { Initials } from '../frame.tsx';
+import { keep, readKept } from '../kept.ts';
 import { Hint, set, TextButton } from '../parts/button.tsx';
 import { Form } from '../parts/form.tsx';
 import { useLoaded, Waiting } from '../parts/loaded.tsx';
 import { say, sayFailure } from '../parts/message.tsx';
 import { canChange, canManage, onProjectEvent } from '../project.ts';
 import { client } from '../service.ts';
-import { hasDraft, useDraft } from './draft.ts';
 import { Ago, nameOf } from './person.tsx';
 
 type Page = Awaited<ReturnType<typeof client.comments.list.query>>;
@@ -41,22 +42,29 @@ export function Comments({ cardId }: { cardId: number }) {
     else wanted.current.threads += PAGE;
     return reload();
   };
-  const unread = canChange.value ? all.filter(isUnread) : [];
-  const markAll = () => act(() => Promise.all(unread.map(markRead)), reload);
+  const looked = useRef(readKept<string>(ofCard(cardId, 'looked')));
+  useEffect(() => {
+    if (!loaded.data.value) return;
+    looked.current ??= latestOf(all);
+    if (!document.hidden) keep(ofCard(cardId, 'looked'), latestOf(all));
+  }, [loaded.data.value]);
+  const isNew = (comment: Comment) =>
+    comment.created_at.toISOString() > (looked.current ?? '~') && comment.user_id !== account.value?.id;
+  const newCount = all.filter(isNew).length;
   const count = threads.reduce((sum, { replies_count }) => sum + 1 + replies_count, 0);
   return (
     <section class="comments" aria-labelledby="comments">
       <h3 id="comments">
         Comments <span class="count">{loaded.data.value && `${count}${hasMore ? '+' : ''}`}</span>
       </h3>
-      {unread.length > 1 && <TextButton text={`Mark all ${unread.length} as read`} onClick={markAll} />}
+      {newCount > 0 && <Hint>{newCount} new since you looked</Hint>}
       <Waiting loaded={loaded}>
         {count === 0 && <Hint>No comments yet.</Hint>}
         <ul aria-busy={loaded.isLoading}>
           {threads.map((thread) => (
-            <CommentView key={thread.id} comment={thread} reload={reload} thread={thread}>
+            <CommentView key={thread.id} comment={thread} reload={reload} thread={thread} isNew={isNew}>
               {thread.replies.map((reply) => (
-                <CommentView key={reply.id} comment={reply} reload={reload} thread={thread} />
+                <CommentView key={reply.id} comment={reply} reload={reload} thread={thread} isNew={isNew} />
               ))}
               {thread.replies.length < thread.replies_count && (
                 <li>
@@ -86,38 +94,41 @@ async function readThreads(card_id: number, { threads: most, whole }: Wanted) {
   return { threads, hasMore: next !== null };
 }
 
-/** The whole team shares one mark, so nobody sets it just by looking. Authors know their own. */
-const isUnread = ({ is_read, user_id }: Comment) => !is_read && user_id !== account.value?.id;
-const markRead = ({ id }: Comment) => client.comments.markRead.mutate({ id });
+/** When the newest comment was written: by the clock of the service, as those that it is compared with. */
+const latestOf = (comments: Comment[]) =>
+  comments.map(({ created_at }) => created_at.toISOString()).reduce((one, other) => (other > one ? other : one), '');
 
 async function act(send: () => Promise<unknown>, reload: () => Promise<void>): Promise<void> {
   await send().catch((error) => sayFailure(error));
   await reload();
 }
 
-type CommentProps = { comment: Comment; thread: Thread; reload: () => Promise<void>; children?: ComponentChildren };
+type CommentProps = {
+  comment: Comment;
+  thread: Thread;
+  reload: () => Promise<void>;
+  /** Whether it was written since the user looked at the card in this browser; never at the first look. */
+  isNew: (comment: Comment) => boolean;
+  children?: ComponentChildren;
+};
 
-function CommentView({ comment, reload, thread, children }: CommentProps) {
+function CommentView({ comment, reload, thread, isNew, children }: CommentProps) {
   const { id, card_id, user_id, parent_comment_id, created_at } = comment;
   const isReplying = useSignal(hasDraft(replyDraft(card_id, id)));
   const name = nameOf(user_id);
   const parent = thread.replies.find((reply) => reply.id === parent_comment_id);
-  const isNew = isUnread(comment);
   const remove = async () => {
     await client.comments.delete.mutate({ id });
     const undo = () => act(() => client.comments.restore.mutate({ id }), reload);
     say('Deleted the comment, with its replies.', { label: 'Undo', run: undo });
   };
   return (
-    <li class={isNew ? 'comment unread' : 'comment'}>
+    <li class={isNew(comment) ? 'comment new' : 'comment'}>
       <Initials name={name} /> <strong dir="auto">{name}</strong> {parent && `to ${nameOf(parent.user_id)} `}
-      <Ago at={created_at} /> {isNew && <span class="chip">unread</span>}
+      <Ago at={created_at} /> {isNew(comment) && <span class="chip">new</span>}
       <p dir="auto">{comment.comment}</p>
       {canChange.value && (
         <TextButton text="Reply" of={name} aria-expanded={isReplying} onClick={set(isReplying, true)} />
-      )}
-      {canChange.value && isNew && (
-        <TextButton text="Mark as read" onClick={() => act(() => markRead(comment), reload)} />
       )}
       {canChange.value && (user_id === account.value?.id || canManage.value) && (
         <TextButton text="Delete" onClick={() => act(remove, reload)} />
@@ -128,7 +139,7 @@ function CommentView({ comment, reload, thread, children }: CommentProps) {
   );
 }
 
-const replyDraft = (cardId: number, parent: number) => `${cardId}.reply.${parent}`;
+const replyDraft = (cardId: number, parent: number) => ofCard(cardId, `reply.${parent}`);
 
 type WriteProps = { cardId: number; parent?: Comment; onDone: () => Promise<void>; onClose?: () => void };
 
@@ -137,7 +148,7 @@ type Draft = { text: string; failed?: { text: string; key: string | undefined } 
 
 /** What is typed is kept until it is sent. */
 function Write({ cardId, parent, onDone, onClose }: WriteProps) {
-  const [draft, keepDraft] = useDraft<Draft>(parent ? replyDraft(cardId, parent.id) : `${cardId}.comment`);
+  const [draft, keepDraft] = draftOf<Draft>(parent ? replyDraft(cardId, parent.id) : ofCard(cardId, 'comment'));
   const label = parent ? `Reply to ${nameOf(parent.user_id)}` : 'Write a comment';
   const area = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
@@ -157,7 +168,9 @@ function Write({ cardId, parent, onDone, onClose }: WriteProps) {
       onDone();
       throw error;
     });
-    close();
+    const rest = draft.peek()?.text.replace(text, '').trimStart();
+    if (rest) keepDraft({ text: rest });
+    else close();
     await onDone();
   };
   const type = (text: string) => keepDraft(text ? { ...draft.peek(), text } : undefined);

@@ -1,15 +1,15 @@
 import { type Signal, useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useRef } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import type { DeckhandError } from '../../../../client/client.ts';
 import { makeTurns } from '../../../../client/events/turns.ts';
 import { patchCard } from '../board/boardState.ts';
+import { draftOf, ofCard } from '../draft.ts';
 import { Button, TextButton } from '../parts/button.tsx';
 import { useLoaded } from '../parts/loaded.tsx';
 import { sayFailure } from '../parts/message.tsx';
-import { canChange, tags } from '../project.ts';
+import { canChange, onProjectEvent, tags } from '../project.ts';
 import { client, explain } from '../service.ts';
-import { useDraft } from './draft.ts';
 import { dueText, fromField, toField, toLocalField } from './dueDate.ts';
 import { readEvents } from './history.tsx';
 import { nameOf } from './person.tsx';
@@ -77,13 +77,16 @@ const MOST_TRIES = 4;
 const inTurn = makeTurns();
 
 /**
- * A field that is saved by itself. What is typed stays until it is saved, or taken back. If somebody else changes the same field
+ * A field that is saved by itself. What is typed is kept until it is saved, or taken back. If somebody else changes the same field
  * meanwhile, nothing is sent until the person has chosen; changes of other fields only cost another try.
  */
 export function useField({ state, reload }: ShownCard, name: keyof typeof FIELDS) {
   const rules = FIELDS[name];
   const { card } = state.value;
-  const [draft, keepDraft] = useDraft<Typed>(`${card.id}.${name}`);
+  const draftName = ofCard(card.id, name);
+  const [draft, keepDraft] = draftOf<Typed>(draftName);
+  /** Escape has closed the editor; the draft stays. */
+  const isShelved = useSignal(false);
   const isSaving = useSignal(false);
   const failure = useSignal('');
   const place = useRef<HTMLDivElement>(null);
@@ -127,10 +130,13 @@ export function useField({ state, reload }: ShownCard, name: keyof typeof FIELDS
 
   const now = rules.read(card);
   const { base, text } = draft.value ?? { base: now, text: now };
-  const type = (typed: string) => keepDraft({ base, text: typed });
+  const type = (typed: string) => {
+    isShelved.value = false;
+    keepDraft(typed === now ? undefined : { base, text: typed });
+  };
   return {
-    ...{ id: `edit-${name}`, cardId: card.id, name, label: rules.label, show: rules.show },
-    ...{ now, text, isSaving, failure, place, type, save },
+    ...{ id: `edit-${name}`, cardId: card.id, name, draft: draftName, label: rules.label, show: rules.show },
+    ...{ now, text, isSaving, isShelved, failure, place, type, save },
     isEdited: draft.value !== undefined && text.trim() !== now,
     hasConflict: now !== base && now !== text,
     choose: (chosen: string) => {
@@ -139,9 +145,11 @@ export function useField({ state, reload }: ShownCard, name: keyof typeof FIELDS
     },
     takeBack: () => {
       failure.value = '';
+      isShelved.value = false;
       keepDraft(undefined);
     },
     keepMine: () => {
+      isShelved.value = false;
       keepDraft({ base: saved(), text });
       return save();
     },
@@ -158,23 +166,34 @@ type EditedProps = {
   hasLines?: boolean;
 };
 
-/** The label of a field, its control, and what becomes of it. Leaving it or Enter saves, Escape takes back. */
+/** The label of a field, its control, and what becomes of it. Leaving it or Enter saves, Escape closes it and keeps the draft. */
 export function Edited({ field, children, view, hasLines = false }: EditedProps) {
-  const { id, label, now, isEdited, hasConflict, isSaving, failure, place, show, save, takeBack } = field;
+  const { id, label, now, isEdited, hasConflict, isSaving, isShelved, failure, place, show, save, takeBack } = field;
+  const button = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (isShelved.value) button.current?.querySelector('button')?.focus();
+  }, [isShelved.value]);
+  const text = view ?? <span dir="auto">{show(now) || 'None'}</span>;
   if (!canChange.value)
     return (
       <div class="edited">
         <span class="label">{label}</span>
-        {view ?? <span dir="auto">{show(now) || 'None'}</span>}
+        {text}
       </div>
     );
-  const leave = ({ relatedTarget }: FocusEvent) => place.current?.contains(relatedTarget as Node | null) || save();
+  const isClosed = isShelved.value && isEdited;
+  const leave = ({ relatedTarget }: FocusEvent) =>
+    isShelved.peek() || place.current?.contains(relatedTarget as Node | null) || save();
+  const goOn = () => {
+    isShelved.value = false;
+    requestAnimationFrame(() => document.getElementById(id)?.focus());
+  };
   const press = (event: KeyboardEvent) => {
     const { key, target, isComposing, ctrlKey, metaKey } = event;
     if ((target as Element).closest('dialog')) return;
-    if (key === 'Escape' && isEdited) {
+    if (key === 'Escape' && isEdited && !isShelved.peek()) {
       event.stopPropagation();
-      takeBack();
+      isShelved.value = true;
     }
     if (key !== 'Enter' || isComposing || target instanceof HTMLButtonElement || (hasLines && !ctrlKey && !metaKey))
       return;
@@ -186,10 +205,11 @@ export function Edited({ field, children, view, hasLines = false }: EditedProps)
       <label class="label" for={id}>
         {label} <span role="status">{isSaving.value && 'Saving…'}</span>
       </label>
-      {children}
+      {isClosed ? text : children}
       {isEdited && !hasConflict && !isSaving.value && (
-        <div onMouseDown={stay}>
-          <TextButton text="Save" onClick={save} />
+        <div onMouseDown={stay} ref={button}>
+          <span class="hint">Unsaved draft</span>{' '}
+          {isClosed ? <TextButton text="Go on" onClick={goOn} /> : <TextButton text="Save" onClick={save} />}
           <TextButton text="Take back" onClick={takeBack} />
         </div>
       )}
@@ -205,7 +225,10 @@ export function Edited({ field, children, view, hasLines = false }: EditedProps)
 const stay = (event: Event) => event.preventDefault();
 
 function Conflict({ field: { cardId, name, now, text, show, keepMine, takeBack } }: { field: EditedField }) {
-  const { data: by } = useLoaded(() => whoChanged(cardId, name), [now]);
+  const { data: by, reload } = useLoaded(() => whoChanged(cardId, name), [now]);
+  // The card may be read before its event.
+  const follow = () => onProjectEvent((event) => event?.subject_id === cardId && reload());
+  useEffect(follow, [cardId]);
   return (
     <div class="conflict" role="alert" onMouseDown={stay}>
       <p>{by.value ?? 'Somebody'} has changed this while you were editing it. Which one is to stay?</p>

@@ -151,6 +151,7 @@ export function TagField({ shown }: CardProps) {
       {(choose) => (
         <Form
           action="Create it"
+          draft={`${field.draft}.new`}
           onSubmit={async (values) => choose(await createTag(values))}
           onCancel={() => choose(field.text)}
         >
@@ -180,7 +181,12 @@ export function StatusField({ shown }: CardProps) {
   return (
     <ChoiceField field={field} choices={choices} other="Another…">
       {(choose) => (
-        <Form action="Use it" onSubmit={async ({ status = '' }) => choose(status)} onCancel={() => choose(field.text)}>
+        <Form
+          action="Use it"
+          draft={`${field.draft}.other`}
+          onSubmit={async ({ status = '' }) => choose(status)}
+          onCancel={() => choose(field.text)}
+        >
           <Field label="Status" name="status" required maxLength={50} autocomplete="off" dir="auto" autofocus />
         </Form>
       )}

@@ -2,6 +2,7 @@ import { account, readAccount } from '../account.ts';
 import { go, projectAddress } from '../address.ts';
 import { Action } from '../parts/action.tsx';
 import { Hint } from '../parts/button.tsx';
+import { counted } from '../parts/counted.ts';
 import { Field, Form, NewPassword } from '../parts/form.tsx';
 import { FormButton } from '../parts/formButton.tsx';
 import { usePages } from '../parts/loaded.tsx';
@@ -105,7 +106,7 @@ async function signOutEverywhere({ revoke_keys }: Values): Promise<void> {
 }
 
 const keysLeft = (count: number) =>
-  count === 0 ? 'No API key is left.' : `${count} API ${count === 1 ? 'key still works' : 'keys still work'}.`;
+  count === 0 ? 'No API key is left.' : `${counted(count, 'API key')} ${count === 1 ? 'still works' : 'still work'}.`;
 
 function Invitations() {
   const pages = usePages((cursor) => asPage(client.account.listInvitations.query({ limit: 50, cursor })), []);
@@ -134,7 +135,7 @@ function Invitations() {
     <>
       <h2>Invitations</h2>
       <Table
-        noun="invitations"
+        noun="invitation"
         pages={pages}
         columns={[
           ['Project', ({ project_name, platform_name }) => `${project_name} (${platform_name})`],

@@ -36,7 +36,7 @@ export function AuditPage() {
         <Choice label="Who" value={user} onChange={choose('user')} choices={[['', 'Anybody'], ...people]} />
         <Field label="Since" type="date" max={inDays(0)} value={since} onChange={choose('since')} />
       </div>
-      <Table noun="entries" pages={pages} columns={COLUMNS} none="Nothing is found." />
+      <Table noun="entry" pages={pages} columns={COLUMNS} none="Nothing is found." />
     </DeskPage>
   );
 }

@@ -33,7 +33,7 @@ export function Identities() {
         You can sign in here with these accounts of other services. So can anybody else who can use one of them.
       </Hint>
       <Table
-        noun="identities"
+        noun="identity"
         pages={pages}
         columns={[
           ['Provider', ({ issuer, issuer_title }) => issuer_title ?? issuer],

@@ -37,7 +37,7 @@ export function KeysPage() {
       )}
       <NewKey onMade={show} />
       <Table
-        noun="keys"
+        noun="key"
         pages={pages}
         columns={[
           ['Name', ({ name }) => name],
@@ -95,17 +95,18 @@ function KeySteps({ of: { id, name }, onMade, onRevoked }: KeyStepsProps) {
 }
 
 function NewKey({ onMade }: { onMade: (made: Made) => void }) {
-  const isOwner = useLoaded(
-    async () => (await client.projects.listOwn.query({ limit: 200 })).projects.some(({ role }) => role === 'owner'),
+  const roles = useLoaded(
+    async () => (await client.projects.listOwn.query({ limit: 200 })).projects.map(({ role }) => role),
     [],
   );
+  const role = (['owner', 'member'] as const).find((one) => roles.data.value?.includes(one)) ?? 'viewer';
   const create = async ({ name = '', project_id, ends }: Record<string, string>, form: HTMLFormElement) => {
     const scopes = new FormData(form).getAll('scopes') as string[];
     if (scopes.length === 0) throw new Error('Choose what the key may do.');
     const expires_at = ends ? endOfDay(ends) : null;
     onMade(await client.keys.create.mutate({ name, scopes, project_id: Number(project_id) || null, expires_at }));
   };
-  const offered = scopesFor({ isSuperadmin: isSuperadmin.value, isOwner: isOwner.data.value === true });
+  const offered = scopesFor({ isSuperadmin: isSuperadmin.value, role });
   return (
     <AddForm label="New key" onSubmit={create}>
       <Field label="Name" name="name" required maxLength={255} dir="auto" hint="What it is for: Nightly import" />

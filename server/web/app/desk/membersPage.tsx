@@ -38,7 +38,7 @@ export function MembersPage() {
   return (
     <DeskPage title="Members">
       <SearchField label="Search by name or e-mail address" onSearch={(text) => set(search, text)()} />
-      <Table noun="members" pages={pages} columns={columns} keyOf={({ user_id }) => user_id} none="Nobody is found." />
+      <Table noun="member" pages={pages} columns={columns} keyOf={({ user_id }) => user_id} none="Nobody is found." />
       {members.value.has(account.value?.id ?? 0) && <Leave />}
       {canManage.value && <Invitations />}
     </DeskPage>
@@ -122,7 +122,7 @@ function Invitations() {
       </Form>
       <h2>Open invitations</h2>
       <Table
-        noun="invitations"
+        noun="invitation"
         pages={pages}
         columns={[
           ['E-mail', ({ email }) => email],

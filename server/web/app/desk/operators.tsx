@@ -88,7 +88,13 @@ export function AddForm({ label, onSubmit, children }: AddProps) {
       <Button onClick={set(isOpen, true)}>{label}</Button>
     </p>
   ) : (
-    <Form class="box" action="Create" onCancel={close} onSubmit={(values, form) => onSubmit(values, form).then(close)}>
+    <Form
+      class="box"
+      action="Create"
+      draft={label}
+      onCancel={close}
+      onSubmit={(values, form) => onSubmit(values, form).then(close)}
+    >
       <h2>{label}</h2>
       {children}
     </Form>

@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { account } from '../account.ts';
 import { Button, Hint } from '../parts/button.tsx';
+import { counted } from '../parts/counted.ts';
 import { Field } from '../parts/form.tsx';
 import { FormButton } from '../parts/formButton.tsx';
 import { say } from '../parts/message.tsx';
@@ -50,7 +51,7 @@ async function saveExport(): Promise<void> {
   const rows = [...first.rows];
   for (let part = 2; part <= first.parts; part++) rows.push(...(await client.account.getExport.query({ part })).rows);
   download('deckhand-export.json', JSON.stringify(rows, null, 2), 'application/json');
-  say(`Saved ${rows.length} rows.`);
+  say(`Saved ${counted(rows.length, 'row')}.`);
 }
 
 async function erase({ email = '' }: Record<string, string>): Promise<void> {

@@ -27,7 +27,7 @@ export function PlanPage() {
         {pages.data.value?.map((one) => (
           <Subscribed key={one.id} subscription={one} onChange={pages.reload} />
         ))}
-        {pages.next.value && <More pages={pages} noun="subscriptions" />}
+        {pages.next.value && <More pages={pages} noun="subscription" />}
       </Waiting>
     </DeskPage>
   );
@@ -76,7 +76,7 @@ function Subscribed({ subscription, onChange }: { subscription: Subscription; on
       <h2 dir="auto">{product}</h2>
       <p>{stateOf(subscription)}</p>
       <Table
-        noun="plans"
+        noun="plan"
         pages={plans}
         columns={[
           ['Plan', ({ plan, period }) => `${plan}, by the ${period}`],

@@ -36,11 +36,11 @@ export function ProjectField({ label, value, none, isOfAll }: ProjectFieldProps)
       <Choice
         label={label}
         name="project_id"
-        value={`${value}`}
+        value={`${value ?? ''}`}
         required={isRequired}
         choices={isRequired ? found : [['', none], ...found]}
       />
-      {pages.next.value && <More pages={pages} noun="projects" />}
+      {pages.next.value && <More pages={pages} noun="project" />}
     </Waiting>
   );
 }

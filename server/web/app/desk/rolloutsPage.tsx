@@ -5,6 +5,7 @@ import { EVENT_TYPES, type EventType } from '../../../../shared/eventType.ts';
 import { address, go, withQuery } from '../address.ts';
 import { followEvents } from '../feed.ts';
 import { Button, Hint, set, TextButton } from '../parts/button.tsx';
+import { counted } from '../parts/counted.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { Choice } from '../parts/form.tsx';
 import { type Loaded, type Page, useLoaded, usePages, Waiting } from '../parts/loaded.tsx';
@@ -53,7 +54,7 @@ function Rollouts() {
         command line. <a href="/docs/guides/rollouts">How rollouts work</a>
       </Hint>
       <Table
-        noun="rollouts"
+        noun="rollout"
         pages={pages}
         keyOf={({ id }) => id}
         none="No rollout yet. This is how one begins:"
@@ -68,7 +69,7 @@ const nameOf = ({ board_title, release_number }: Rollout) => `${board_title}, re
 const isMoving = ({ state }: Rollout) => ['planning', 'running', 'rolling_back'].includes(state);
 const sum = (counts: Counts, states: readonly string[] = OUTCOMES) =>
   states.reduce((total, state) => total + (counts[state] ?? 0), 0);
-const counted = (count: number, noun = 'project') => `${count.toLocaleString()} ${noun}${count === 1 ? '' : 's'}`;
+const projectsIn = (count: number) => counted(count, 'project');
 
 /** Reads again when the feed tells of a rollout and, since no event tells of each project, every so many seconds. */
 function useLive({ reload, isLoading }: Loaded<unknown>, seconds: number): void {
@@ -165,7 +166,7 @@ function Picture({ rollout, byStage, reload }: Shown & { reload: () => Promise<v
       {sum(projects, ['failed']) > 0 && (
         <>
           <h2>Failures</h2>
-          <Targets rollout={rollout} state="failed" noun="failed projects" />
+          <Targets rollout={rollout} state="failed" noun="failed project" />
         </>
       )}
       <h2>Projects</h2>
@@ -175,7 +176,7 @@ function Picture({ rollout, byStage, reload }: Shown & { reload: () => Promise<v
         value={outcome ?? ''}
         onChange={({ currentTarget }) => go(withQuery({ outcome: currentTarget.value }), { replace: true })}
       />
-      <Targets rollout={rollout} state={outcome} noun="projects" />
+      <Targets rollout={rollout} state={outcome} noun="project" />
     </>
   );
 }
@@ -186,7 +187,7 @@ function factsOf(rollout: Rollout): [string, ComponentChildren][] {
   const failures = `more than ${max_failed} failed (${sum(projects, ['failed'])} so far)`;
   return [
     ['Why', rollout.note],
-    ['Reaches', `${counted(sum(projects))} in ${counted(rollout.stages.length, 'stage')}`],
+    ['Reaches', `${projectsIn(sum(projects))} in ${counted(rollout.stages.length, 'stage')}`],
     ['Changes', changesOf(rollout)],
     ['Overwrites', rollout.overwrite.join(', ')],
     ['Stops when', max_conflicts === null ? failures : failures + conflicts],
@@ -230,11 +231,11 @@ type Call = 'advance' | 'pause' | 'resume' | 'retryFailed' | 'abort' | 'rollback
 function stepsOf({ rollout, byStage }: Shown, reload: () => Promise<void>): Step[] {
   const { id, state, stage, is_soaking, started_at, projects, release_number } = rollout;
   const release = `release ${release_number}`;
-  const [waiting, reached] = [counted(sum(projects, ['planned'])), counted(sum(projects, ['done', 'unchanged']))];
+  const [waiting, reached] = [projectsIn(sum(projects, ['planned'])), projectsIn(sum(projects, ['done', 'unchanged']))];
   const [failed, left] = [sum(projects, ['failed']), sum(projects, ['failed', 'conflict', 'held'])];
   const isAny = (...states: string[]) => states.includes(state);
   const isAgain = state === 'rolled_back' && failed > 0;
-  const next = byStage ? counted(sum(byStage[stage] ?? {}, ['planned'])) : 'its projects';
+  const next = byStage ? projectsIn(sum(byStage[stage] ?? {}, ['planned'])) : 'its projects';
   const step = (label: string, call: Call, isOffered: boolean, question: string): Step => ({
     ...{ label, isOffered, question, isDestructive: call === 'abort' || call === 'rollback' },
     run: () => client.rollouts[call].mutate({ id }).finally(reload),
@@ -243,9 +244,9 @@ function stepsOf({ rollout, byStage }: Shown, reload: () => Promise<void>): Step
     advance: `Stage ${stage + 1} brings ${release} to ${next}, without waiting any longer.`,
     pause: `It stops within a second. Without ${release} so far: ${waiting}.`,
     resume: `It goes on to ${waiting} with ${release}. What has failed so far (${failed}) is accepted: it pauses when more fail.`,
-    retry: `Tries ${release} again in ${counted(left)} that failed, held changes or gained a conflict. Fields in conflict stay as the project has them.`,
+    retry: `Tries ${release} again in ${projectsIn(left)} that failed, held changes or gained a conflict. Fields in conflict stay as the project has them.`,
     abort: `It ends for good. Without ${release}: ${waiting}. With it, and keeping it: ${reached}.`,
-    rollback: `Takes ${release} back in ${isAgain ? `those of ${counted(failed)} where that has failed` : reached}. What a project has changed since stays. What is taken back comes again only after it changes, or after an owner unpins it.`,
+    rollback: `Takes ${release} back in ${isAgain ? `those of ${projectsIn(failed)} where that has failed` : reached}. What a project has changed since stays. What is taken back comes again only after it changes, or after an owner unpins it.`,
   };
   return [
     step('Begin the next stage', 'advance', isAny('running') && is_soaking, questions.advance),
@@ -333,7 +334,7 @@ function Changes({ rolloutId: id, target: { project_id, project_name, state }, o
     <Dialog title={`Changes in ${project_name}`} onClose={onClose} class="changes">
       <Hint>{['done', 'rolled_back'].includes(state) ? 'What was done.' : 'What would be done now.'}</Hint>
       <Table
-        noun="changes"
+        noun="change"
         pages={pages}
         keyOf={({ noun, master_id, field }) => [noun, master_id, field].join()}
         none="Nothing."

@@ -1,3 +1,5 @@
+import type { Role } from '../../../../shared/user.ts';
+
 /** What a key with a scope may do. A test compares this with the scopes of the procedures. */
 const AREAS: Record<string, Record<string, string>> = {
   boards: { read: 'read boards', write: 'change boards' },
@@ -32,8 +34,13 @@ export const SCOPES = new Map<string, string>([
 
 const OF_SUPERADMINS = /^(platforms|users|mails):|^(projects|plans):write$|^admin$/;
 
-/** The scopes that a user has a use for. */
-export const scopesFor = (user: { isSuperadmin: boolean; isOwner: boolean }) =>
-  [...SCOPES].filter(
-    ([scope]) => user.isSuperadmin || (!OF_SUPERADMINS.test(scope) && (user.isOwner || scope !== 'grants:write')),
-  );
+const OF_OWNERS = /^(audit|webhooks|themes|plans|subscriptions):|^grants:write$/;
+const OF_MEMBERS = /^(boards|groups|cards|comments|tags|templates):write$|^trash:read$/;
+
+/** The scopes that a user has a use for; `role` is their highest one. */
+export const scopesFor = ({ isSuperadmin, role }: { isSuperadmin: boolean; role: Role }) =>
+  [...SCOPES].filter(([scope]) => {
+    if (isSuperadmin) return true;
+    if (OF_SUPERADMINS.test(scope) || (OF_OWNERS.test(scope) && role !== 'owner')) return false;
+    return role !== 'viewer' || !OF_MEMBERS.test(scope);
+  });

@@ -30,7 +30,7 @@ export function TemplatesPage() {
     <DeskPage title="Templates">
       <Hint>Boards that came from a template. Its new releases change them, except for what was edited here.</Hint>
       <Table
-        noun="boards"
+        noun="board"
         pages={pages}
         columns={columns}
         keyOf={({ board_id }) => board_id}

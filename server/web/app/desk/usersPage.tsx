@@ -11,6 +11,7 @@ import { type Column, SearchField, Table } from '../parts/table.tsx';
 import { Time, timeText } from '../parts/time.tsx';
 import { client } from '../service.ts';
 import { AddForm, asPage, DeskPage, Facts, Steps } from './operators.tsx';
+import { ProjectField } from './projectField.tsx';
 
 type User = Awaited<ReturnType<typeof client.users.list.query>>['users'][number];
 type Changes = Partial<Parameters<typeof client.users.update.mutate>[0]>;
@@ -61,7 +62,7 @@ function Users() {
         onSearch={(text) => go(withQuery({ search: text }), { replace: true })}
       />
       <Table
-        noun="users"
+        noun="user"
         pages={usePages<User>(readPage, [search])}
         keyOf={({ id }) => id}
         none="Nobody is found."
@@ -80,17 +81,19 @@ const RIGHTS = [
   ['superadmin_billing', 'Manages the billing of every platform', 'billing'],
   ['enable_ai', 'AI features', 'AI'],
 ] as const;
-const NUMBERS = [
-  ['default_project_id', 'Default project', 'The id of the project that opens first.'],
-  ['rate_limit_per_minute', 'Calls per minute', 'Empty for the limit of the service.'],
-] as const;
 
 const FurtherFields = ({ user }: { user?: User }) => (
   <>
     <Field label="Language" name="language" maxLength={20} placeholder="en" defaultValue={user?.language ?? ''} />
-    {NUMBERS.map(([name, label, hint]) => (
-      <Field key={name} {...{ name, label, hint }} type="number" min={1} defaultValue={user?.[name] ?? ''} />
-    ))}
+    <ProjectField label="Default project" value={user?.default_project_id} none="None" isOfAll />
+    <Field
+      label="Calls per minute"
+      name="rate_limit_per_minute"
+      hint="Empty for the limit of the service."
+      type="number"
+      min={1}
+      defaultValue={user?.rate_limit_per_minute ?? ''}
+    />
     {RIGHTS.map(([name, label]) => (
       <Field key={name} {...{ name, label }} type="checkbox" defaultChecked={user?.[name]} />
     ))}
@@ -100,7 +103,9 @@ const FurtherFields = ({ user }: { user?: User }) => (
 /** An empty field clears. */
 const furtherOf = (values: Values) => ({
   language: values.language?.trim() || null,
-  ...Object.fromEntries(NUMBERS.map(([name]) => [name, Number(values[name]) || null])),
+  // Its choices may still be read.
+  ...(values.project_id !== undefined && { default_project_id: Number(values.project_id) || null }),
+  rate_limit_per_minute: Number(values.rate_limit_per_minute) || null,
   ...Object.fromEntries(RIGHTS.map(([name]) => [name, values[name] === 'on'])),
 });
 
@@ -112,8 +117,8 @@ const makePassword = () =>
 
 function OneUser({ id }: { id: number }) {
   const loaded = useLoaded(async () => {
-    const { users } = await client.users.list.query({ search: String(id), limit: 200 });
-    return { user: users.find((user) => user.id === id) };
+    const { users } = await client.users.list.query({ id });
+    return { user: users[0] };
   }, [id]);
   const user = loaded.data.value?.user;
   useEffect(() => set(handed, undefined), []);

@@ -4,6 +4,7 @@ import { EVENT_TYPES, type EventType, isOfProjects } from '../../../../shared/ev
 import { address, go, projectAddress } from '../address.ts';
 import { Action } from '../parts/action.tsx';
 import { Hint, set } from '../parts/button.tsx';
+import { counted } from '../parts/counted.ts';
 import { Field, Form } from '../parts/form.tsx';
 import { type Pages, usePages, Waiting } from '../parts/loaded.tsx';
 import { say, sayFailure } from '../parts/message.tsx';
@@ -69,7 +70,7 @@ export function WebhooksPage() {
       <AddForm label="New webhook" onSubmit={create}>
         <Fields url="" types={null} />
       </AddForm>
-      <Table noun="webhooks" pages={pages} keyOf={({ id }) => id} none="No webhook yet." columns={COLUMNS} />
+      <Table noun="webhook" pages={pages} keyOf={({ id }) => id} none="No webhook yet." columns={COLUMNS} />
     </DeskPage>
   );
 }
@@ -130,7 +131,7 @@ function explained({ is_active, disabled_reason, right_lost_at, first_failed_at,
   if (!is_active)
     return `${OFF[disabled_reason ?? ''] ?? 'Paused.'} Events wait, and are sent in their order when you resume it.`;
   if (first_failed_at)
-    return `Failing since ${timeText(first_failed_at)}, ${failures === 1 ? 'once' : `${failures} times`}. The event is sent again ${next_attempt_at ? timeText(next_attempt_at) : 'soon'}; later ones wait behind it. Repair the receiver, or skip the event.`;
+    return `Failing since ${timeText(first_failed_at)}, ${counted(failures, 'time')}. The event is sent again ${next_attempt_at ? timeText(next_attempt_at) : 'soon'}; later ones wait behind it. Repair the receiver, or skip the event.`;
   if (right_lost_at)
     return `Whoever made it lost the right to these events ${timeText(right_lost_at)}: it is switched off 30 days later, unless you take it over.`;
   return 'Active. Events are sent as they happen.';
@@ -220,7 +221,8 @@ function Details({ webhook, pages }: { webhook: Webhook; pages: Pages<Webhook> }
       )}
       <h2>Deliveries</h2>
       <Table
-        noun="deliveries of the last 7 days"
+        noun="delivery"
+        which="of the last 7 days"
         pages={sent}
         keyOf={({ number }) => number}
         none="Nothing was sent in the last 7 days. Send a test, or change a card."

@@ -5,6 +5,7 @@ import { account, readAccount } from '../account.ts';
 import { address, go } from '../address.ts';
 import { ForgottenPassword } from '../forgottenPassword.tsx';
 import { Hint } from '../parts/button.tsx';
+import { counted } from '../parts/counted.ts';
 import { Form, NewPassword } from '../parts/form.tsx';
 import { say } from '../parts/message.tsx';
 import { client } from '../service.ts';
@@ -85,7 +86,7 @@ const PasswordIsSet = ({ keysLeft }: { keysLeft: number }) => (
     Your password is changed, and you are signed out everywhere.{' '}
     {keysLeft === 0
       ? 'The account has no API keys.'
-      : `${keysLeft === 1 ? 'One API key still works' : `${keysLeft} API keys still work`}: sign in and revoke what you don't know.`}
+      : `${counted(keysLeft, 'API key')} still ${keysLeft === 1 ? 'works' : 'work'}: sign in and revoke what you don't know.`}
   </Done>
 );
 

@@ -3,19 +3,26 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
 import { Button } from './button.tsx';
 
-type DialogProps = { title: string; onClose: () => void; children: ComponentChildren; class?: string };
+type DialogProps = {
+  title: string;
+  /** Without it, Escape does not close the dialog. */
+  onClose?: () => void;
+  children: ComponentChildren;
+  class?: string;
+};
 
 /** A modal dialog. Escape closes it, and the focus goes back to where it was. */
 export function Dialog({ title, onClose, children, class: name }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
+  const open = () => dialog.current?.showModal();
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null;
-    dialog.current?.showModal();
+    open();
     return () => before?.isConnected && before.focus();
   }, []);
   return (
-    <dialog ref={dialog} aria-labelledby={id} class={name} onClose={onClose} onCancel={onClose}>
+    <dialog ref={dialog} aria-labelledby={id} class={name} onClose={onClose ?? open} onCancel={onClose}>
       <h2 id={id}>{title}</h2>
       {children}
     </dialog>
@@ -45,16 +52,12 @@ export function Question() {
     <Dialog title={question.title} onClose={() => answer(false)}>
       <div>{question.text}</div>
       <div class="choices">
-        <Button as="quiet" onClick={() => answer(false)}>
+        <Button {...(question.isDestructive && { as: 'destructive' as const })} onClick={() => answer(true)}>
+          {question.action}
+        </Button>
+        <Button as="quiet" autofocus onClick={() => answer(false)}>
           Cancel
         </Button>
-        <button
-          type="button"
-          class={question.isDestructive ? 'button destructive' : 'button'}
-          onClick={() => answer(true)}
-        >
-          {question.action}
-        </button>
       </div>
     </Dialog>
   );

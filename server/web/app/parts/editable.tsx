@@ -1,18 +1,22 @@
 import { useSignal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import { set } from './button.tsx';
+import { draftOf } from '../draft.ts';
+import { set, TextButton } from './button.tsx';
 
 type EditableProps = {
   text: string;
   /** What it is, for people who don't see it: "Title of the board". */
   label: string;
+  /** The name of its draft. */
+  draft: string;
   canEdit: boolean;
   onSave: (text: string) => unknown;
 };
 
-/** A text that turns into a field when it is clicked. Enter or leaving it saves, Escape takes back. */
-export function Editable({ text, label, canEdit, onSave }: EditableProps) {
+/** A text that turns into a field when it is clicked. Enter or leaving it saves, Escape keeps a draft. */
+export function Editable({ text, label, draft: name, canEdit, onSave }: EditableProps) {
   const isEditing = useSignal(false);
+  const [draft, keepDraft] = draftOf<string>(name);
   const input = useRef<HTMLInputElement>(null);
   const button = useRef<HTMLButtonElement>(null);
   useLayoutEffect(() => {
@@ -25,14 +29,23 @@ export function Editable({ text, label, canEdit, onSave }: EditableProps) {
     const typed = input.current?.value.trim() ?? '';
     isEditing.value = false;
     requestAnimationFrame(() => button.current?.focus({ preventScroll: true }));
-    if (isSaved && typed !== '' && typed !== text) onSave(typed);
+    if (!isSaved) return;
+    keepDraft(undefined);
+    if (typed !== '' && typed !== text) onSave(typed);
   };
   if (!isEditing.value)
     return (
-      <button type="button" class="editable" ref={button} title={label} onClick={set(isEditing, true)} dir="auto">
-        {text}
-        <span class="unseen">, edit</span>
-      </button>
+      <>
+        <button type="button" class="editable" ref={button} title={label} onClick={set(isEditing, true)} dir="auto">
+          {text}
+          <span class="unseen">, edit</span>
+        </button>
+        {draft.value !== undefined && (
+          <span class="hint drafted">
+            unsaved draft <TextButton text="Drop the draft" onClick={() => keepDraft(undefined)} />
+          </span>
+        )}
+      </>
     );
   return (
     <input
@@ -41,7 +54,8 @@ export function Editable({ text, label, canEdit, onSave }: EditableProps) {
       dir="auto"
       aria-label={label}
       maxLength={255}
-      defaultValue={text}
+      defaultValue={draft.peek() ?? text}
+      onInput={({ currentTarget: { value } }) => keepDraft(value === text ? undefined : value)}
       onBlur={() => end(true)}
       onKeyDown={(event) => {
         if (event.key !== 'Enter' && event.key !== 'Escape') return;

@@ -1,8 +1,10 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren, InputHTMLAttributes, SelectHTMLAttributes, TargetedSubmitEvent } from 'preact';
-import { useId } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 import type { DeckhandError } from '../../../../client/client.ts';
+import { draftOf } from '../draft.ts';
 import { explain } from '../service.ts';
+import { Hint } from './button.tsx';
 
 type FormProps = {
   /** What the button says. */
@@ -11,15 +13,31 @@ type FormProps = {
   onSubmit: (values: Record<string, string>, form: HTMLFormElement) => Promise<unknown>;
   children?: ComponentChildren;
   onCancel?: (() => void) | undefined;
+  /** A name for what is typed: it is kept until it is sent or cancelled. Without it, nothing is. */
+  draft?: string;
   isDestructive?: boolean;
-  isQuiet?: boolean;
   class?: string;
 };
 
 /** A form that sends once, shows that it waits, and says why it failed. */
-export function Form({ action, onSubmit, children, onCancel, isDestructive, isQuiet, class: name }: FormProps) {
+export function Form({ action, onSubmit, children, onCancel, draft: draftName = '', ...looks }: FormProps) {
+  const { isDestructive, class: name } = looks;
   const isBusy = useSignal(false);
   const failure = useSignal('');
+  const place = useRef<HTMLFormElement>(null);
+  const [draft, keepDraft] = draftOf<Record<string, string>>(`form.${draftName}`);
+  const isRestored = useSignal(draft.peek() !== undefined);
+  useLayoutEffect(() => {
+    for (const field of typedFields(place.current)) field.value = draft.peek()?.[field.name] ?? field.value;
+  }, []);
+  const type = () => {
+    const typed = typedFields(place.current).filter(({ value, defaultValue }) => value !== defaultValue);
+    keepDraft(typed.length > 0 ? Object.fromEntries(typed.map(({ name, value }) => [name, value])) : undefined);
+  };
+  const cancel = () => {
+    keepDraft(undefined);
+    onCancel?.();
+  };
   const submit = async (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = event.currentTarget;
@@ -28,6 +46,7 @@ export function Form({ action, onSubmit, children, onCancel, isDestructive, isQu
     failure.value = '';
     try {
       await onSubmit(Object.fromEntries(new FormData(form)) as Record<string, string>, form);
+      keepDraft(undefined);
     } catch (error) {
       failure.value = explain(error);
       const [field] = Object.keys((error as DeckhandError).fields ?? {});
@@ -37,27 +56,31 @@ export function Form({ action, onSubmit, children, onCancel, isDestructive, isQu
     }
   };
   return (
-    <form class={name} onSubmit={submit} aria-busy={isBusy}>
+    <form class={name} onSubmit={submit} onInput={draftName ? type : undefined} ref={place} aria-busy={isBusy}>
+      {isRestored.value && <Hint>Unsaved draft: Cancel drops it.</Hint>}
       {children}
       <p class="failure" role="alert">
         {failure}
       </p>
       <div class="choices">
-        <button
-          type="submit"
-          class={`button ${isDestructive ? 'destructive' : isQuiet ? 'quiet' : ''}`}
-          disabled={isBusy}
-        >
+        <button type="submit" class={isDestructive ? 'button destructive' : 'button'} disabled={isBusy}>
           {action}
         </button>
         {onCancel && (
-          <button type="button" class="button quiet" onClick={onCancel}>
+          <button type="button" class="button quiet" onClick={cancel}>
             Cancel
           </button>
         )}
       </div>
     </form>
   );
+}
+
+/** Neither passwords and codes nor addresses, which may have secrets. */
+function typedFields(form: HTMLFormElement | null): (HTMLInputElement | HTMLTextAreaElement)[] {
+  const KEPT = 'textarea, input:is([type=text], [type=email], [type=number], [type=date], :not([type]))';
+  const fields = form?.querySelectorAll<HTMLInputElement | HTMLTextAreaElement>(KEPT) ?? [];
+  return [...fields].filter(({ name, autocomplete }) => name && autocomplete !== 'one-time-code');
 }
 
 type FieldProps = InputHTMLAttributes<HTMLInputElement> & { label: string; hint?: string | undefined };

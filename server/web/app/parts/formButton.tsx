@@ -16,7 +16,13 @@ export function FormButton({ action, as = 'quiet', of, title = `${action}?`, onS
       <Button as={as} of={of} onClick={set(isOpen, true)} children={action} />
       {isOpen.value && (
         <Dialog title={title} onClose={close}>
-          <Form action={action} {...form} onCancel={close} onSubmit={(...sent) => onSubmit(...sent).then(close)} />
+          <Form
+            action={action}
+            draft={title}
+            {...form}
+            onCancel={close}
+            onSubmit={(...sent) => onSubmit(...sent).then(close)}
+          />
         </Dialog>
       )}
     </>

@@ -1,8 +1,9 @@
 import { type Signal, useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { explain } from '../service.ts';
+import { explain, retryLater } from '../service.ts';
 import { TextButton } from './button.tsx';
+import { counted } from './counted.ts';
 
 type State = { failure: Signal<string>; isLoading: Signal<boolean>; reload: () => Promise<void> };
 export type Loaded<Data> = State & { data: Signal<Data | undefined> };
@@ -48,6 +49,8 @@ function useReading() {
   const isLoading = useSignal(true);
   /** A read that a later one has overtaken ends with that one. */
   const latest = useRef<Promise<void>>(undefined);
+  const giveUp = useRef<() => void>(undefined);
+  useEffect(() => () => giveUp.current?.(), []);
   const run = <Data,>(read: () => Promise<Data>, keep: (data: Data) => void): Promise<void> => {
     const isLatest = () => latest.current === own;
     const readAndKeep = async () => {
@@ -59,10 +62,12 @@ function useReading() {
       } catch (error) {
         if (!isLatest()) return latest.current;
         failure.value = explain(error);
+        giveUp.current = retryLater(error, () => run(read, keep));
       }
       isLoading.value = false;
     };
     isLoading.value = true;
+    giveUp.current?.();
     const own: Promise<void> = readAndKeep();
     latest.current = own;
     return own;
@@ -93,13 +98,12 @@ export function Waiting({ loaded, children }: { loaded: Loaded<unknown>; childre
 }
 
 /** How many rows are shown, and whether there are more. */
-export function More({ pages, noun }: { pages: Pages<unknown>; noun: string }) {
-  const count = pages.data.value?.length ?? 0;
-  const one = noun.replace(/ies$/, 'y').replace(/s$/, '');
-  if (!pages.next.value) return <p class="hint">{`${count} ${count === 1 ? one : noun}`}</p>;
+export function More({ pages, noun, which }: { pages: Pages<unknown>; noun: string; which?: string | undefined }) {
+  const text = [counted(pages.data.value?.length ?? 0, noun), which].filter(Boolean).join(' ');
+  if (!pages.next.value) return <p class="hint">{text}</p>;
   return (
     <p class="hint">
-      {`The first ${count} ${noun}. `}
+      {`The first ${text}. `}
       <TextButton text="Show more" disabled={pages.isLoading} onClick={pages.more} />
     </p>
   );

@@ -7,11 +7,18 @@ type Message = { id: number; text: string; isFailure: boolean; action?: { label:
 const SHOWN_MILLISECONDS = 8000;
 
 const messages = signal<Message[]>([]);
+const aloud = signal('');
 let latest = 0;
 
 /** Says what happened; read aloud, too. With an action, such as Undo, it stays longer. */
 export function say(text: string, action?: Message['action']): void {
   add({ text, isFailure: false, ...(action && { action }) });
+}
+
+/** Says it to people who hear the page: whoever sees it sees the change itself. */
+export function sayAloud(text: string): void {
+  messages.value = messages.peek().filter(({ isFailure }) => !isFailure);
+  aloud.value = text;
 }
 
 /** Says why something failed; stays until it is closed, or something else is said. */
@@ -37,6 +44,9 @@ export const Messages = () => (
   <div class="messages">
     <div role="status" id="message">
       {messages.value.filter(({ isFailure }) => !isFailure).map(MessageLine)}
+    </div>
+    <div role="status" class="unseen">
+      {aloud}
     </div>
     <div role="alert" id="failure">
       {messages.value.filter(({ isFailure }) => isFailure).map(MessageLine)}

@@ -1,12 +1,15 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
+import { pluralOf } from './counted.ts';
 import { More, type Pages, Waiting } from './loaded.tsx';
 
 export type Column<Row> = [title: string, show: (row: Row) => ComponentChildren];
 
 type TableProps<Row> = {
-  /** What the rows are, for people: "members". */
+  /** What a row is, for people: "member". */
   noun: string;
+  /** Which rows: "of the last 7 days". */
+  which?: string;
   pages: Pages<Row>;
   /** One without a title has buttons. */
   columns: Column<Row>[];
@@ -17,13 +20,13 @@ type TableProps<Row> = {
 };
 
 /** A list of the service as a table, page by page. */
-export const Table = <Row,>({ noun, pages, columns, keyOf = idOf, none }: TableProps<Row>) => (
+export const Table = <Row,>({ noun, which, pages, columns, keyOf = idOf, none }: TableProps<Row>) => (
   <Waiting loaded={pages}>
     {pages.data.value?.length === 0 && !pages.next.value ? (
       <p class="hint">{none}</p>
     ) : (
       <div aria-busy={pages.isLoading}>
-        <section class="wide" aria-label={noun} tabIndex={0}>
+        <section class="wide" aria-label={[pluralOf(noun), which].filter(Boolean).join(' ')} tabIndex={0}>
           <table>
             <thead>
               <tr>
@@ -47,7 +50,7 @@ export const Table = <Row,>({ noun, pages, columns, keyOf = idOf, none }: TableP
             </tbody>
           </table>
         </section>
-        <More pages={pages} noun={noun} />
+        <More pages={pages} noun={noun} which={which} />
       </div>
     )}
   </Waiting>

@@ -25,8 +25,12 @@ export function confirmSending({ summary, 'x-destructive': isDestructive }) {
       element(
         'div',
         { class: 'choices' },
-        element('button', { class: 'button quiet', type: 'button', onclick: () => dialog.close() }, 'Cancel'),
         element('button', { class: 'button', type: 'button', onclick: () => dialog.close('send') }, 'Send it'),
+        element(
+          'button',
+          { class: 'button quiet', type: 'button', autofocus: '', onclick: () => dialog.close() },
+          'Cancel',
+        ),
       ),
     );
     document.body.append(dialog);

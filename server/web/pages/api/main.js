@@ -20,7 +20,9 @@ async function showDocument() {
   const markCurrent = addSidebar(api);
   const show = () => {
     const operation = operations.find(({ operationId }) => location.hash === `#/${operationId}`);
-    byId('content').replaceChildren(operation ? operationView(operation, api) : introduction(api));
+    const name = location.hash.match(/^#\/(.+)/)?.[1];
+    const missing = name && !operation ? [unknownOperation(name)] : [];
+    byId('content').replaceChildren(...missing, operation ? operationView(operation, api) : introduction(api));
     document.title = `${operation?.summary ?? 'API'} · Deckhand`;
     markCurrent(location.hash);
   };
@@ -34,3 +36,7 @@ async function showDocument() {
   });
   show();
 }
+
+/** @param {string} name */
+const unknownOperation = (name) =>
+  element('p', { class: 'failure', role: 'alert' }, `There is no operation “${name}”. Look for it in the list.`);

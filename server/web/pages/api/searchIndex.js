@@ -5,7 +5,7 @@ import { areasOf } from './apiDocument.js';
 /** @import { Described } from './apiDocument.js' */
 
 /**
- * `text` is what an operation says about itself; `names` are its fields, headers and reasons, each with a word for what it is.
+ * `text` is what an operation says about itself; `names` are its fields, headers, statuses and reasons, each with a word for what it is.
  * @typedef {{ operation: Described, noun: string, text: string, names: { name: string, kind: string }[] }} Entry
  */
 
@@ -28,17 +28,63 @@ export function searchIndex(document) {
 
 /**
  * The operations with all of these words: first those that have them in their own text, then those that have them in the name of a
- * field, a header or a reason; `why` tells which.
+ * field, a header, a status or a reason; `why` tells which.
  * @param {Entry[]} index
  * @param {string[]} words in lower case
  */
 export function findOperations(index, words) {
+  const wanted = words.map((word) => meaningsOf(index, word));
   const found = index.flatMap(({ operation, noun, text, names }) => {
-    const others = words.filter((word) => !text.includes(word)).map((word) => nearest(names, word));
+    const others = wanted
+      .filter((meanings) => !meanings.some((word) => text.includes(word)))
+      .map((meanings) => meanings.flatMap((word) => nearest(names, word) ?? [])[0]);
     if (others.includes(undefined)) return [];
     return { operation, noun, why: [...new Set(others)].join(', ') };
   });
   return [...found.filter(({ why }) => why === ''), ...found.filter(({ why }) => why !== '')];
+}
+
+/**
+ * Words of other services, in the words of this one.
+ * @type {Record<string, string[]>}
+ */
+const SYNONYMS = {
+  archive: ['delete'],
+  assign: ['owner_id'],
+  assignee: ['owner_id'],
+  bulk: ['many'],
+  deadline: ['due_date'],
+  label: ['tag'],
+};
+const LEAST_LETTERS = 4;
+
+/**
+ * A word, what it means here, or, if nothing has it, the words that differ from it by one letter.
+ * @param {Entry[]} index
+ * @param {string} word
+ */
+function meaningsOf(index, word) {
+  const meanings = [word, ...(SYNONYMS[word] ?? [])];
+  const isKnown = index.some(({ text, names }) =>
+    meanings.some((one) => text.includes(one) || names.some(({ name }) => name.toLowerCase().includes(one))),
+  );
+  if (isKnown || word.length < LEAST_LETTERS) return meanings;
+  const all = index.flatMap(({ text, names }) => [text, ...names.map(({ name }) => name.toLowerCase())]);
+  const known = new Set(all.flatMap((text) => text.split(/[^a-z0-9]+/)));
+  return [...known].filter((one) => isNear(one, word)).toSorted((one, other) => one.length - other.length);
+}
+
+/**
+ * Whether one letter is missing, too many, another one, or changes places with the next.
+ * @param {string} one
+ * @param {string} other
+ */
+function isNear(one, other) {
+  let at = 0;
+  while (at < one.length && one[at] === other[at]) at++;
+  const [left, right] = [one.slice(at), other.slice(at)];
+  const isSwapped = left[0] === right[1] && left[1] === right[0] && left.slice(2) === right.slice(2);
+  return isSwapped || [left.slice(1), left].includes(right.slice(1)) || left.slice(1) === right;
 }
 
 /**
@@ -82,6 +128,7 @@ function partsOf(
       parameters.filter((one) => one.in === 'header').map(({ name }) => name),
     ),
     ...namesOf('header', [...new Set(answers.flatMap(({ headers = {} }) => Object.keys(headers)))]),
+    ...namesOf('status', Object.keys(responses)),
     ...namesOf('reason', operation['x-error-reasons']),
   ];
 }

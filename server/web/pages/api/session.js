@@ -22,8 +22,14 @@ export function currentSession() {
 /** @param {Session | undefined} session */
 export function keepSession(session) {
   if (session) localStorage.setItem(KEY, JSON.stringify(session));
-  else localStorage.removeItem(KEY);
+  else forget();
   showSession();
+}
+
+/** The board keeps drafts for whoever is signed in. */
+function forget() {
+  localStorage.removeItem(KEY);
+  for (const key of Object.keys(localStorage)) if (key.startsWith('deckhand.kept.')) localStorage.removeItem(key);
 }
 
 // A sign-in or sign-out in another tab; without a key, all of the storage was cleared.
