@@ -86,9 +86,10 @@ function textOf(report: Report): string {
     `${url}${version === undefined ? '' : `, version ${version}`}: ${operations.found} of ${counted(operations.known, 'operation')}.`,
     ...lines,
     ...notCalled,
-    ...(unseen.length > 0
-      ? [`No success was seen of ${counted(unseen.length, 'operation')}: ${shortened(unseen)}`]
-      : []),
+    ...Object.entries(unseen).map(
+      ([reason, names]) =>
+        `No success was seen of ${counted(names.length, 'operation')} (${reason}): ${shortened(names)}`,
+    ),
     ...left.map((row) => `Not removed: ${row}`),
     `${counted(cases.length, 'check')}, ${counted(requests, 'request')}: ${problems.length === 0 ? 'nothing differs' : counted(problems.length, 'difference')}.`,
   ].join('\n');

@@ -31,9 +31,6 @@ export function optionsOf({ input, common = [] }: WithOptions): Option[] {
   return [...ofFields, ...[...common, 'json' as const].map((flag) => ({ flag, ...COMMON[flag] }))];
 }
 
-/** Whether it is the input of a list with pages. */
-export const hasPages = (input: z.ZodType | undefined) => 'cursor' in ((input as z.ZodObject | undefined)?.shape ?? {});
-
 export function schemaOfOptions(input: z.ZodType | undefined): Schema {
   return input ? (z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' }) as Schema) : {};
 }

@@ -1,4 +1,4 @@
-import { isLoopback } from '../runtime/host.ts';
+import { hostnameOf, isLoopback } from '../runtime/host.ts';
 import { startFailure } from '../runtime/startFailure.ts';
 import type { ReadEnvironment, Where } from './command.ts';
 import { misuse } from './misuse.ts';
@@ -29,4 +29,4 @@ function requireEncryption(url: string, environment: ReadEnvironment): string {
   );
 }
 
-export const isOnThisMachine = (url: string) => isLoopback(new URL(url).hostname.replace(/^\[|\]$/g, ''));
+export const isOnThisMachine = (url: string) => isLoopback(hostnameOf(url));

@@ -20,6 +20,10 @@ export type Run = {
   denied: Map<string, string>;
   /** The operations of which both surfaces showed a success. */
   succeeded: Set<string>;
+  /** Why an operation of the own rows was refused, over both surfaces. */
+  refused: Map<string, string>;
+  /** The headers of requests that do not arrive. */
+  lostHeaders: Set<string>;
   signal: AbortSignal | undefined;
   announce: (line: string) => void;
   /** The end of the last wait for a 429; 0 if there was none. */
@@ -39,6 +43,8 @@ const NO_ACCESS = new Set([
   'not_a_superadmin',
   'no_project_access',
   'no_account',
+  // A session whose password was given long ago.
+  'proof_required',
   // Until an operator finishes an upgrade, it is refused to everybody.
   'upgrade_unfinished',
 ]);

@@ -34,18 +34,23 @@ function reasonIn(text: string): string | undefined {
 export const allOf = ({ headers, body }: Judgement): string[] => [...headers, ...body];
 
 /** How an answer over REST differs from the document, and one over RPC from the models, each with what every answer has. */
-export function judge({ method = 'POST', path }: Sent, answer: Answer): Judgement {
+export function judge({ method = 'POST', path, headers: sent }: Sent, answer: Answer): Judgement {
   const [, surface, place = ''] = /^\/(api|trpc\/)([^?]*)/.exec(path) ?? [];
   if (surface === undefined) return { headers: [], body: [] };
   const { headers, body } =
     surface === 'api'
       ? judgedByDocument({ method, path: place, response: answer, text: answer.text }, { allowsOtherHeaders: true })
       : judgedByModels(place, answer);
+  const isReplayed = answer.headers.has('idempotent-replayed') && !sent?.['idempotency-key'];
   return {
-    headers: isOfProxy(answer) ? [] : [...headers, ...sharedProblems(answer.headers)],
+    headers: isOfProxy(answer)
+      ? []
+      : [...headers, ...sharedProblems(answer.headers), ...(isReplayed ? [NOT_A_REPEAT] : [])],
     body: answer.isUtf8 === false ? [...body, 'The body is not UTF-8.'] : body,
   };
 }
+
+export const NOT_A_REPEAT = 'The header Idempotent-Replayed is on the answer to a first call.';
 
 function judgedByModels(path: string, { status, headers, text }: Answer): Judgement {
   // The reason and the version of a row are in the body.

@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import { LARGEST_BODY_BYTES } from '../../shared/limits.ts';
 import { findProcedure, type RestProcedure } from '../api/procedures.ts';
 import { STREAM_PATH } from '../http/restStream.ts';
@@ -41,7 +42,7 @@ function limitsOf({ procedures, denied, streamSeconds }: Run): Limit[] {
   const mutation = procedures.find(({ name }) => name === 'boards.create') ?? query;
   return [
     ...strangerLimits(streamSeconds),
-    ...(query ? queryLimits(query) : []),
+    ...(query ? queryLimits(query, queries) : []),
     ...(mutation ? [ownId(mutation)] : []),
   ];
 }
@@ -69,7 +70,7 @@ const BODIES: [title: string, sent: Omit<Sent, 'path'>, status: number, reason?:
   ['a body of 1 MiB', { body: '{}'.padEnd(LARGEST_BODY_BYTES) }, 200],
 ];
 
-function queryLimits(query: RestProcedure): Limit[] {
+function queryLimits(query: RestProcedure, queries: RestProcedure[]): Limit[] {
   const [rest, rpc] = [pathOn('REST', query), pathOn('RPC', query)];
   const batch = `/trpc/${query.name},${query.name}?batch=1`;
   const inputs = '{"0":{"json":{}},"1":{"json":{}}}';
@@ -83,6 +84,7 @@ function queryLimits(query: RestProcedure): Limit[] {
     ),
     limit('REST: a body that is not an object', { path: rest, body: '5' }, 400, 'body_not_object'),
     limit('RPC: a URL of 8,000 characters', { method: 'GET', path: longUrl }, 200),
+    ...batchLimits(queries),
     {
       title: 'RPC: a query with GET, and in a batch',
       requests: [
@@ -90,13 +92,42 @@ function queryLimits(query: RestProcedure): Limit[] {
         [{ path: batch, body: inputs }, { status: 200 }],
       ],
       problems: ({ status, text }) => {
-        const isBatch = status === 200 && [JSON.parse(text)].flat().length === 2;
+        const isBatch = status === 200 && resultsIn(text).length === 2;
         return isBatch ? [] : ['RPC: a batch of two calls must have two results.'];
       },
     },
   ];
 }
 const LONGEST_URL = 8000;
+
+/** Queries with different fields in their results, in both orders. */
+function batchLimits(queries: RestProcedure[]): Limit[] {
+  const fieldOf = ({ output }: RestProcedure) => Object.keys((output as z.ZodObject).shape)[0]!;
+  const proofless = queries.filter(({ proof }) => !proof);
+  const chosen = [...new Map(proofless.map((query) => [fieldOf(query), query])).values()].slice(0, LARGEST_ORDER);
+  return [chosen, chosen.toReversed()].flatMap((batch) => {
+    const path = `/trpc/${batch.map(({ name }) => name).join()}?batch=1`;
+    const inputs = JSON.stringify(Object.fromEntries(batch.map((_, at) => [at, { json: {} }])));
+    const problems = ({ status, text }: Answer) => {
+      const results = status === 200 ? resultsIn(text) : [];
+      const isInOrder = batch.every((query, at) => results[at]?.result?.data?.json?.[fieldOf(query)] !== undefined);
+      return isInOrder ? [] : ['RPC: the results of a batch are not those of its calls, in their order.'];
+    };
+    const posted: Limit = { title: 'RPC: the results of a batch', requests: [[{ path, body: inputs }]], problems };
+    const url = `${path}&input=${encodeURIComponent(inputs)}`;
+    return [posted, { ...posted, requests: [[{ method: 'GET', path: url }]] }];
+  });
+}
+const LARGEST_ORDER = 4;
+
+/** A body that is not JSON is reported as that. */
+function resultsIn(text: string): { result?: { data?: { json?: Record<string, unknown> } } }[] {
+  try {
+    return [JSON.parse(text)].flat();
+  } catch {
+    return [];
+  }
+}
 
 function ownId(mutation: RestProcedure): Limit {
   const id = 'contract-check-1';

@@ -14,23 +14,36 @@ export type Report = {
   operations: { known: number; found: number };
   /** Operations that the caller may not call, by reason. */
   denied: Record<string, string[]>;
-  /** Operations of which no success was seen. */
-  unseen: string[];
+  /** Operations of which no success was seen, by reason. */
+  unseen: Record<string, string[]>;
   /** What could not be removed after `--write`. */
   left: string[];
 };
 
-/** Each problem once, with the surfaces, statuses and calls that have it: a header that is lost everywhere is one line. */
+/**
+ * Each problem once, with the surfaces, statuses and calls that have it: a header that is lost everywhere is one line, and so is a
+ * field that is wrong in many answers.
+ */
 export function problemsOf({ cases }: Pick<Report, 'cases'>): { problem: string; check: string; calls: string[] }[] {
   const found = cases.flatMap(({ check, call, problems }) =>
     problems.map((problem) => ({ check, call, ...partsOf(problem) })),
   );
-  return [...Map.groupBy(found, ({ text }) => text)].map(([text, same]) => ({
-    problem: `${placesOf(same)}${text}`,
+  return [...Map.groupBy(found, ({ text }) => kindOf(text)).values()].map((same) => ({
+    problem: `${placesOf(same)}${same[0]!.text}`,
     check: same[0]!.check,
     calls: [...new Set(same.map(({ call }) => call))],
   }));
 }
+
+/** What problems of one fault have in common: all but the names of operations, the places in answers, and values. */
+const kindOf = (text: string) =>
+  text
+    .replace(/^[a-z]+\.[a-z]+: /i, '')
+    .replace(/^REST and RPC differ: ([^:]*\.)?([^:.]*): .*/s, 'differ: $2')
+    .replace(/^(the model lacks a field of) .*/s, '$1')
+    .replace(/^(✖ [^\n]*).*/s, '$1')
+    .replace(/^\/\S* /, '')
+    .replace(/"[^"]*"|\d+/g, '…');
 
 type Parts = { surface?: string | undefined; status?: string | undefined; text: string };
 

@@ -8,6 +8,7 @@ import { checkQueries } from './queries.ts';
 import { checkRefusals } from './refusals.ts';
 import type { Case, Report } from './report.ts';
 import { type Answer, failureOf, type Send, type Sent, senderTo, type Target } from './sender.ts';
+import { OUTSIDE, START_STEPS } from './startSteps.ts';
 import { checkStreams } from './streams.ts';
 import { checkWrites } from './writes.ts';
 
@@ -76,6 +77,8 @@ export async function checkContract(target: Target, options: Options = {}): Prom
     procedures: [],
     denied: new Map(),
     succeeded: new Set(),
+    refused: new Map(),
+    lostHeaders: new Set(),
     signal,
     announce,
     limitedUntil: () => limitedUntil,
@@ -98,10 +101,30 @@ export async function checkContract(target: Target, options: Options = {}): Prom
     requests,
     operations: { known: known.length, found: run.procedures.length },
     denied: Object.fromEntries(reasons),
-    unseen: run.procedures.map(({ name }) => name).filter((name) => !run.succeeded.has(name) && !run.denied.has(name)),
+    unseen: unseenIn(run, isWriting),
     left,
   };
 }
+
+/** The operations of which no success was seen, by reason. */
+function unseenIn({ procedures, succeeded, denied, refused }: Run, isWriting: boolean): Report['unseen'] {
+  const names = procedures.map(({ name }) => name).filter((name) => !succeeded.has(name) && !denied.has(name));
+  const isMade = (name: string) => START_STEPS.flat().some(({ call }) => call === name) || name in EARLIER;
+  const reasonOf = (name: string) =>
+    OUTSIDE[name] ??
+    (refused.has(name) ? `refused: ${refused.get(name)}` : undefined) ??
+    (isWriting
+      ? (EARLIER[name] ?? 'no row to call it with')
+      : isMade(name)
+        ? 'only with --write'
+        : 'no row to call it with');
+  return Object.fromEntries(Map.groupBy(names, reasonOf));
+}
+
+/** Made once: later runs find theirs. */
+const EARLIER: Record<string, string> = Object.fromEntries(
+  ['platforms.create', 'projects.create'].map((name) => [name, 'an earlier run made its own']),
+);
 
 /** Throws if there is no service of ours, or if it does not know the key. Returns the version of the service. */
 async function mustBeCheckable({ target: { url }, send }: Run): Promise<string | undefined> {

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { RestProcedure } from '../api/procedures.ts';
 import { type Call, type Checked, callOn } from './exchange.ts';
 import type { Given } from './input.ts';
-import type { Surface } from './judge.ts';
+import { NOT_A_REPEAT, type Surface } from './judge.ts';
 import type { OwnCall } from './ownEvents.ts';
 import type { Place } from './ownPlace.ts';
 import type { Send } from './sender.ts';
@@ -11,10 +12,12 @@ import type { Rows, Step } from './writeSteps.ts';
 /** A step over one surface, which has its own rows. */
 export type StepCall = { surface: Surface; procedure: RestProcedure; step: Step; input: Given; rows: Rows };
 
-/** The input of a step with the ids of these rows; undefined if one of them was not created. */
-export function inputOf({ input }: Step, rows: Rows): Given | undefined {
-  let isComplete = true;
-  const text = JSON.stringify(input, (_, value) => {
+/** The input of a step with the ids of these rows; undefined if one of them was not created, or an answer had no secret. */
+export async function inputOf({ input, as }: Step, rows: Rows): Promise<Given | undefined> {
+  let isComplete = as == null || rows[as] !== undefined;
+  const made = typeof input === 'function' ? await input(rows).catch(() => undefined) : input;
+  if (made === undefined) return undefined;
+  const text = JSON.stringify(made, (_, value) => {
     if (typeof value !== 'string' || !value.startsWith('$')) return value;
     const id = rows[value.slice(1)];
     if (id === undefined) isComplete = false;
@@ -31,18 +34,57 @@ export async function callStep(
   note: (call: OwnCall) => void,
 ): Promise<Checked> {
   const { surface, procedure, step, input, rows } = stepCall;
-  const call: Call = { procedure, input, headers: { 'idempotency-key': randomUUID() } };
+  const { as, keeps } = step;
+  const isAnonymous = as === null;
+  const headers = {
+    'idempotency-key': randomUUID(),
+    ...(as && { authorization: `Bearer ${rows[as]}` }),
+  };
+  const call: Call = { procedure, input, isAnonymous, headers };
   const requestId = randomUUID();
-  const first = await callOn(surface, send, { ...call, headers: { ...call.headers, 'x-request-id': requestId } });
+  const first = await callOn(surface, send, { ...call, headers: { ...headers, 'x-request-id': requestId } });
+  if (keeps) await keep(stepCall, first, () => callOn(surface, send, call));
   if (first.read?.data !== undefined) note(asOwnCall(step.call, requestId, first));
   const foreign = rememberRow(first, stepCall, rows, place);
-  const problems = [...first.problems, ...unexpected(surface, first, step), ...foreign];
-  if (place.isForeign || !procedure.isKeyed || first.outcome?.data === undefined) return { ...first, problems };
+  const isReplayed = first.answer?.headers.has('idempotent-replayed');
+  const problems = [
+    ...first.problems,
+    ...unexpected(surface, first, step),
+    ...foreign,
+    ...(isReplayed ? [`${surface} ${first.status}: ${NOT_A_REPEAT}`] : []),
+    ...damagedTexts(surface, input, first.outcome?.data),
+  ];
+  const isRepeated =
+    !place.isForeign && !place.losesKeys && isRepeatable(stepCall) && first.outcome?.data !== undefined;
+  if (!isRepeated) return { ...first, problems };
   const again = await callOn(surface, send, call);
   rememberRow(again, stepCall, {}, place);
-  const damaged = damagedTexts(surface, input, first.outcome.data);
-  return { ...first, problems: [...problems, ...damaged, ...repeatProblems(surface, first, again)] };
+  return { ...first, problems: [...problems, ...repeatProblems(surface, first, again)] };
 }
+
+/** A secret is answered once, and a token that the call has ended can't repeat it. */
+const isRepeatable = ({ procedure, step }: StepCall) =>
+  procedure.isKeyed && !procedure.hasSecret && step.as === undefined;
+
+/** Keeps what later steps need; asks for it until the answer has it. */
+async function keep({ procedure, step, rows }: StepCall, first: Checked, ask: () => Promise<Checked>): Promise<void> {
+  const end = Date.now() + LONGEST_WAIT_MILLISECONDS;
+  for (let { read } = first; ; { read } = await ask()) {
+    for (const [name, path] of Object.entries(step.keeps!)) rows[name] = valueAt(read?.data, path);
+    const isKept = Object.keys(step.keeps!).every((name) => rows[name] !== undefined);
+    if (isKept || procedure.type !== 'query' || Date.now() > end) return;
+    await pause(PAUSE_MILLISECONDS);
+  }
+}
+const LONGEST_WAIT_MILLISECONDS = 10_000;
+const PAUSE_MILLISECONDS = 200;
+
+/** Null and false are no value yet. */
+const valueAt = (data: unknown, path: string): unknown =>
+  path
+    .split('.')
+    .reduce<unknown>((part, name) => (Array.isArray(part) ? part.at(Number(name)) : (part as Given)?.[name]), data) ||
+  undefined;
 
 /** What its event has to say. A gateway may give the request another id, which the answer then has. */
 function asOwnCall(name: string, requestId: string, { answer, read }: Checked): OwnCall {
@@ -90,11 +132,12 @@ function repeatProblems(surface: Surface, first: Checked, again: Checked): strin
   ];
 }
 
-/** Texts beyond ASCII must come back as they were sent. */
+/** Names, titles, and texts beyond ASCII must come back as they were sent. */
 function damagedTexts(surface: Surface, input: Given, data: unknown): string[] {
   const row = rowOf(data);
   return Object.entries(input).flatMap(([field, sent]) => {
-    const isTold = typeof sent === 'string' && /\P{ASCII}/u.test(sent) && typeof row?.[field] === 'string';
+    const isPlain = field === 'name' || field === 'title' || /\P{ASCII}/u.test(String(sent));
+    const isTold = typeof sent === 'string' && isPlain && typeof row?.[field] === 'string';
     return isTold && row[field] !== sent ? [`${surface}: "${sent}" came back as "${row[field]}".`] : [];
   });
 }

@@ -1,7 +1,7 @@
 import type { Given } from './input.ts';
 
-/** The ids of own rows, by the field that names them. */
-export type Rows = Record<string, number>;
+/** The ids of own rows, by the field that names them, and what else later steps need. */
+export type Rows = Record<string, unknown>;
 
 /** A call that changes something; the rows that it creates are used by later ones. */
 export type Step = {
@@ -9,13 +9,17 @@ export type Step = {
   /** Tells calls of the same operation apart. */
   title?: string;
   /** `$card_id` stands for the id of the row with this name. */
-  input: Given;
+  input: Given | ((rows: Rows) => Promise<Given>);
   /** The name of the created row. */
   creates?: string;
   /** Its status, if it must be refused. */
   fails?: 400 | 404 | 422;
   /** Fields that depend on other rows. */
   ignores?: string[];
+  /** The name of the token that it is called with, instead of the caller's; null for none. */
+  as?: string | null;
+  /** What later steps need of its answer: its name there, and its path in the answer. Asked for until the answer has it. */
+  keeps?: Record<string, string>;
 };
 
 /** The title of all own rows. */
