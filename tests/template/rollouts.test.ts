@@ -1,6 +1,7 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
-import { query } from '../../server/database/query.ts';
+import { query, transact } from '../../server/database/query.ts';
+import { measureRollouts } from '../../server/domain/template/rolloutReport.ts';
 import { FIELDS } from '../../server/domain/template/templateSource.ts';
 import { OVERWRITABLE } from '../../shared/rollout.ts';
 import {
@@ -14,6 +15,7 @@ import {
   targetsOf,
   workOffRollouts,
 } from '../harness/rollout.ts';
+import { databaseUrl } from '../harness/service.ts';
 import {
   boardIn,
   copiesIn,
@@ -45,6 +47,8 @@ const rename = ({ asSuperadmin, cards }: Template, title: string) =>
 
 const copyOf = async (project: TestProject, template: Template, at = 0) =>
   (await copiesIn(project, template)).find(({ master_card_id }) => master_card_id === template.cards[at]);
+
+const change = async (statement: RawBuilder<unknown>) => query(await testDb(), statement);
 
 const titleIn = async (project: TestProject, template: Template) => (await copyOf(project, template))?.title;
 
@@ -279,6 +283,66 @@ describe('a rollout', () => {
     await workOffRollouts();
     expect(await targetsOf(template, id)).toMatchObject([{ state: 'unchanged' }, { state: 'done', attempts: 1 }]);
     expect(await titleIn(first, template)).toBe('Mine');
+  });
+
+  it.skipIf(!databaseUrl)('goes on past a project with a locked card, which fails and can be retried', async () => {
+    const template = await synced();
+    const [first] = template.projects;
+    await rename(template, 'Uno');
+    const copy = await copyOf(first, template);
+
+    const id = await transact(await testDb(), async (db) => {
+      await query(db, sql`select from cards where id = ${copy!.id} for update`);
+      return rollOut(template);
+    });
+
+    expect(await targetsOf(template, id)).toMatchObject([
+      { project_id: first.id, state: 'failed', error: 'Other work kept a row of this project locked for too long.' },
+      { state: 'done' },
+    ]);
+    await template.asSuperadmin.rpc.rollouts.resume.mutate({ id });
+    await workOffRollouts();
+    await template.asSuperadmin.rpc.rollouts.retryFailed.mutate({ id });
+    await workOffRollouts();
+    expect(await targetsOf(template, id)).toMatchObject([{ state: 'done', error: null }, { state: 'done' }]);
+  });
+
+  it('goes on past a project that a trigger refuses, and says why', async () => {
+    const template = await synced();
+    const [first] = template.projects;
+    await rename(template, 'Uno');
+    const name = sql.ref(`refuse_${template.board}`);
+    await change(sql`
+      create function ${name}() returns trigger language plpgsql as $$ begin
+        if new.project_id = ${sql.lit(first.id)} and new.title = 'Uno' then raise exception 'Not here'; end if;
+        return new; end $$`);
+    await change(sql`create trigger ${name} before update on cards for each row execute function ${name}()`);
+
+    const id = await rollOut(template);
+
+    await change(sql`drop function ${name} cascade`);
+    expect(await targetsOf(template, id)).toMatchObject([
+      { project_id: first.id, state: 'failed', error: 'The database refused a row: Not here' },
+      { state: 'done' },
+    ]);
+  });
+
+  it('stands still for as long as its steps fail', async () => {
+    const template = await synced();
+    const id = await plan(template);
+    const idle = async () => (await measureRollouts(await testDb())).idleSeconds;
+    await template.asSuperadmin.rpc.rollouts.start.mutate({ id });
+
+    await change(
+      sql`update rollouts set progressed_at = now() - interval '10 minutes', next_at = now() + interval '30 seconds' where id = ${id}`,
+    );
+    expect(await idle()).toBeGreaterThanOrEqual(600);
+    await change(
+      sql`update rollouts set is_soaking = true, stages = '[{"percent":50,"soak_minutes":60},{"percent":100}]' where id = ${id}`,
+    );
+    expect(await idle()).toBe(0);
+    await workOffRollouts();
+    await change(sql`update rollouts set state = 'aborted', next_at = null where id = ${id}`);
   });
 
   it('has an error for a project that the database refuses, pauses above its limit, and retries only that one', async () => {

@@ -106,6 +106,9 @@ const doneLines = (db: Db, rollout_id: number, project_id: number) =>
 
 type OpenRollouts = Record<'running' | 'waiting' | 'paused' | 'rolling_back' | 'failed' | 'idleSeconds', number>;
 
+/** How long it waits after the end of a stage. Not by `next_at`, which a failed step puts off. */
+const SOAK = sql`make_interval(mins => case when is_soaking then coalesce((stages->(stage - 1)->>'soak_minutes')::int, 0) else 0 end)`;
+
 /** For the metrics: open rollouts by state, how many of their projects failed, and for how long a step was due. */
 export async function measureRollouts(db: Db): Promise<OpenRollouts> {
   const count = (condition: RawBuilder<unknown>) => sql`count(*) filter (where ${condition})::int`;
@@ -115,8 +118,8 @@ export async function measureRollouts(db: Db): Promise<OpenRollouts> {
       select ${count(sql`state = 'running' and not is_soaking`)} as running, ${count(sql`state = 'running' and is_soaking`)} as waiting,
         ${count(sql`state = 'paused'`)} as paused, ${count(sql`state = 'rolling_back'`)} as rolling_back,
         coalesce(sum((select count(*) from rollout_targets t where t.rollout_id = o.id and t.state in ('failed', 'conflict'))), 0)::int as failed,
-        coalesce(extract(epoch from now() - min(greatest(progressed_at, next_at))
-          filter (where state <> 'paused' and next_at <= now())), 0)::float8 as "idleSeconds"
+        coalesce(greatest(extract(epoch from now() - min(progressed_at + ${SOAK}) filter (where state <> 'paused' and next_at is not null)), 0), 0)::float8
+          as "idleSeconds"
       from rollouts o where state in ('running', 'paused', 'rolling_back')`),
   );
 }

@@ -3,6 +3,7 @@ import { allowNoNestedLoops } from '../../database/bulk.ts';
 import { lockProjects } from '../../database/projectLock.ts';
 import { anyOf, type Db, live, query, transact } from '../../database/query.ts';
 import type { Row } from '../../database/tables.ts';
+import type { Log } from '../../runtime/log.ts';
 import { clearGroups } from '../board/deletion.ts';
 import { BY_THE_SERVICE, writeEvents } from '../event/event.ts';
 import { applyStatement, type Planned, planStatement, replanStatement } from './rolloutStatement.ts';
@@ -20,19 +21,21 @@ export type Stepped = { id: number; projects: number } | null;
  * Does the next step of a rollout that is due: some projects, or the end of a stage, in one transaction. A node that is killed
  * leaves no trace of its step, and any other node does it. While one node has the row of the rollout locked, others leave it.
  */
-export async function stepRollout(db: Db, rowsPerStep: number): Promise<Stepped> {
+export async function stepRollout(db: Db, rowsPerStep: number, log?: Pick<Log, 'warn'>): Promise<Stepped> {
   const due = await query(
     db,
     sql<{ id: number; board_id: number }>`
       select id, board_id from rollouts where next_at <= now() and state in ('running', 'rolling_back') order by next_at limit 10`,
   );
   let failure: unknown;
-  for (const rollout of due) {
+  for (const { id, board_id } of due) {
+    const rollout = { id, board_id, log };
     try {
       const stepped = await stepOrAlone(db, rollout, rowsPerStep);
       if (stepped) return stepped;
     } catch (error) {
       failure = error;
+      log?.warn({ err: error, rollout: id }, `Rollout ${id} waits for the next look.`);
       // Others go on meanwhile.
       await query(
         db,
@@ -44,12 +47,14 @@ export async function stepRollout(db: Db, rowsPerStep: number): Promise<Stepped>
   return null;
 }
 
-async function stepOrAlone(db: Db, rollout: { id: number; board_id: number }, rowsPerStep: number): Promise<Stepped> {
+type Due = Pick<RolloutRow, 'id' | 'board_id'> & { log: Pick<Log, 'warn'> | undefined };
+
+async function stepOrAlone(db: Db, rollout: Due, rowsPerStep: number): Promise<Stepped> {
   const taken: number[] = [];
   try {
     return await stepOnce(db, rollout, rowsPerStep, taken);
   } catch (error) {
-    if (!isOfRow(error) || taken.length === 0) throw error;
+    if (!reasonOf(error) || taken.length === 0) throw error;
     // One of them fails: alone, the others succeed.
     for (const project of taken) await stepAlone(db, rollout, project);
     await transact(db, (db) => goOn(db, rollout));
@@ -57,20 +62,35 @@ async function stepOrAlone(db: Db, rollout: { id: number; board_id: number }, ro
   }
 }
 
-/** A row that the database refuses, not a lost connection or a lock. */
-const isOfRow = (error: unknown) => /^2[23]/.test((error as { code?: string }).code ?? '');
+/** What is wrong with the rows of a project, in words; undefined for a lost connection or a full disk, which is nobody's fault. */
+function reasonOf(error: unknown): string | undefined {
+  const {
+    code = '',
+    constraint,
+    column,
+    message,
+  } = error as Partial<Record<'code' | 'constraint' | 'column' | 'message', string>>;
+  if (code === '55P03' || code === '57014') return 'Other work kept a row of this project locked for too long.';
+  if (code === 'P0001') return `The database refused a row: ${message}`;
+  if (/^2[23]/.test(code))
+    return `The database refused a row${constraint || column ? ` (${constraint ?? column})` : ''}.`;
+  return undefined;
+}
 
-async function stepAlone(db: Db, rollout: { id: number; board_id: number }, project: number): Promise<void> {
+async function stepAlone(db: Db, rollout: Due, project: number): Promise<void> {
   try {
     await stepOnce(db, rollout, 1, [], project);
   } catch (error) {
-    if (!isOfRow(error)) throw error;
-    const { constraint, column } = error as { constraint?: string; column?: string };
-    const text = `The database refused a row${constraint || column ? ` (${constraint ?? column})` : ''}.`;
+    const reason = reasonOf(error);
+    if (!reason) throw error;
+    rollout.log?.warn(
+      { err: error, rollout: rollout.id, project },
+      `Rollout ${rollout.id} failed in project ${project}.`,
+    );
     await query(
       db,
       sql`
-        update rollout_targets set state = 'failed', error = ${text}, attempts = attempts + 1, updated_at = now()
+        update rollout_targets set state = 'failed', error = ${reason}, attempts = attempts + 1, updated_at = now()
         where rollout_id = ${rollout.id} and project_id = ${project} and state in ('planned', 'done', 'unchanged')`,
     );
   }
@@ -107,6 +127,7 @@ async function stepOnce(
         );
     taken.push(...targets.map(({ project_id }) => project_id));
     if (targets.length > 0) {
+      await query(db, SHORT_WAIT);
       await (isUndone ? takeBack(db, rollout, taken) : applyTo(db, rollout, targets));
       await goOn(db, rollout);
     } else if (only === undefined && !isUndone && !isLast(rollout)) await finishStage(db, rollout);
@@ -115,6 +136,9 @@ async function stepOnce(
   if (stepped?.isEnd && only === undefined) await finish(db, { id, board_id });
   return stepped;
 }
+
+/** A step has rows of many projects locked: it doesn't keep them while it waits for one. */
+const SHORT_WAIT = sql`select set_config('lock_timeout', '2s', true)`;
 
 /** Projects that have the release: also those where there was nothing to change. */
 const REACHED = sql`state in ('done', 'unchanged')`;

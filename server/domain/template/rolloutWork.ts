@@ -35,7 +35,7 @@ export function startRollouts(
   let current: number | null = null;
   const rowsPerStep = isEmbedded ? ROWS_PER_STEP.embedded : ROWS_PER_STEP.server;
   const looks = makeLooks(look);
-  looks.begin(lookMilliseconds);
+  looks.begin(0);
   return {
     /** Something has changed. */
     wake: () => {
@@ -50,13 +50,13 @@ export function startRollouts(
   async function look(): Promise<NextPause> {
     try {
       for (let begun = performance.now(); !isStopped; begun = performance.now()) {
-        const stepped = await stepRollout(db, rowsPerStep);
+        const stepped = await stepRollout(db, rowsPerStep, log);
         tell(stepped?.id ?? null);
         if (!stepped) return { pause: lookMilliseconds, shortest: SHORTEST_PAUSE_MILLISECONDS };
         await pause(performance.now() - begun, undefined, { ref: false });
       }
     } catch (error) {
-      log.warn(error, 'A rollout waits for the next look.');
+      log.warn(error, 'Rollouts wait for the next look.');
       return { pause: AFTER_FAILURE_MILLISECONDS, shortest: 0 };
     }
     return { pause: null, shortest: 0 };
