@@ -23,6 +23,12 @@ export async function stepOfCode(secret: string, code: string): Promise<number |
   return result.valid && 'timeStep' in result ? result.timeStep : undefined;
 }
 
+/** The code of a time step, counted from the current one. */
+export async function codeOf(secret: string, steps: number): Promise<string> {
+  const { generateSync } = await import('otplib');
+  return generateSync({ secret, epoch: Math.floor(Date.now() / 1000) + steps * STEP_SECONDS });
+}
+
 const HOW_MANY_RECOVERY_CODES = 8;
 
 export const makeRecoveryCodes = () => Array.from({ length: HOW_MANY_RECOVERY_CODES }, makeRecoveryCode);

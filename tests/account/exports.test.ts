@@ -6,6 +6,7 @@ import { removeSome } from '../../server/database/removal.ts';
 import { callForAccountWork } from '../../server/domain/account/accountCall.ts';
 import { startAccountWork } from '../../server/domain/account/accountWork.ts';
 import { EXPORT_REMOVAL, makeExport } from '../../server/domain/account/export.ts';
+import type { ExportedRow } from '../../server/domain/account/personalRows.ts';
 import { errorOf } from '../harness/client.ts';
 import { withOwnDatabase } from '../harness/service.ts';
 import {
@@ -14,7 +15,9 @@ import {
   givenInvitation,
   givenKey,
   givenLink,
+  givenMasterBoard,
   givenProject,
+  givenWebhook,
   givenWorld,
   insert,
   PASSWORD,
@@ -24,6 +27,10 @@ import {
 withOwnDatabase();
 
 const change = async (statement: ReturnType<typeof sql>) => query(await testDb(), statement);
+
+/** The contents of the test that it has. */
+const textOf = (rows: ExportedRow[]) =>
+  [...new Set(JSON.stringify(rows).match(/Of the \w+|Of superadmins|Their own words|of-owners/g))].toSorted();
 
 describe('account.startExport', () => {
   it('has all rows about the caller, in parts, without secrets and without those of others', async () => {
@@ -57,6 +64,56 @@ describe('account.startExport', () => {
     expect(of('audit_entries')).toContainEqual(expect.objectContaining({ type: 'export.started' }));
     expect(JSON.stringify(rows)).not.toMatch(/argon2|password_hash|secret_hash|code_hash|Of another/);
     expect(await errorOf(asMember.rpc.account.getExport.query({ part: 99 }))).toMatchObject({ status: 422 });
+  });
+
+  it('has contents of projects and templates only for who may read them when it is made, and when it is fetched', async () => {
+    const { asMember, asOwner, project, users } = await givenWorld();
+    const { id: user_id } = users.member;
+    const card = await givenCard(project, { created_by: user_id, title: 'Of the project' });
+    const assigned = await givenCard(project, {
+      owner_id: user_id,
+      created_by: users.owner.id,
+      title: 'Of the project',
+    });
+    await givenCard(project, { created_by: user_id, title: 'Of the trash', deleted_at: new Date() });
+    await givenComment(project, card, users.member, { comment: 'Their own words' });
+    await givenWebhook(project, { created_by: user_id, url: 'https://of-owners.example.test' });
+    await givenMasterBoard({ board: { created_by: user_id, title: 'Of superadmins' } });
+    await givenInvitation(project, { email: 'of-owners@example.test' }, { invited_by: user_id });
+    const made = async (): Promise<ExportedRow[]> => {
+      await asMember.rpc.account.startExport.mutate();
+      await makeExport(await testDb());
+      return (await asMember.rpc.account.getExport.query({})).rows;
+    };
+    const fetched = async () => (await asMember.rpc.account.getExport.query({})).rows;
+    const set = async (role: 'owner' | 'viewer') =>
+      asOwner.rpc.members.set.mutate({ user_id, role, project_id: project.id });
+
+    expect(textOf(await made())).toEqual(['Of the project', 'Their own words']);
+    await set('owner');
+    expect(textOf(await made())).toEqual(['Of the project', 'Their own words', 'of-owners']);
+    await set('viewer');
+    expect(textOf(await fetched())).toEqual(['Of the project', 'Their own words']);
+    await asOwner.rpc.members.remove.mutate({ user_id, project_id: project.id });
+
+    const rows = await fetched();
+    expect(textOf(rows)).toEqual(['Their own words']);
+    const ofCards = rows.filter(({ table }) => table === 'cards').map(({ row }) => row);
+    expect(ofCards).toContainEqual({ id: card, created_at: expect.any(String), created_by: user_id });
+    expect(ofCards).toContainEqual({ id: assigned, created_at: expect.any(String), owner_id: user_id });
+    await change(sql`delete from exports`);
+    expect(textOf(await made())).toEqual(['Their own words']);
+    await change(sql`update users set superadmin = true where id = ${user_id}`);
+    await change(sql`delete from exports`);
+    expect(textOf(await made())).toEqual([
+      'Of superadmins',
+      'Of the project',
+      'Of the trash',
+      'Their own words',
+      'of-owners',
+    ]);
+    await change(sql`update users set superadmin = false where id = ${user_id}`);
+    expect(textOf(await fetched())).toEqual(['Their own words']);
   });
 
   it('has nothing that is known of an address which the caller has not confirmed', async () => {

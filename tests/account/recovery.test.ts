@@ -14,6 +14,7 @@ import {
   givenServiceAccount,
   givenToken,
   givenUser,
+  givenWorld,
   insert,
   PASSWORD,
   stored,
@@ -168,6 +169,16 @@ describe('account.requestPasswordReset', () => {
 });
 
 describe('account.resetPassword', () => {
+  it('400 with a link from before a deactivation, also once the user is active again', async () => {
+    const { asSuperadmin } = await givenWorld(await testService());
+    const user = await givenUser();
+    const secret = await resetLink(user);
+    await asSuperadmin.rpc.users.deactivate.mutate({ id: user.id });
+    await asSuperadmin.rpc.users.activate.mutate({ id: user.id });
+
+    expect(await reasonOf(reset(secret))).toBe(LINK_INVALID);
+  });
+
   it('sets the password, ends sessions and other links, keeps keys, and tells the user', async () => {
     const user = await givenUser();
     const caller = makeCaller((await testService()).url, await givenToken(user));

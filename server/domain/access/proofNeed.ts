@@ -6,13 +6,13 @@ import { GRANTS_SCOPE } from './scopes.ts';
  * whatever creates a secret or a right, or has data sent elsewhere, so that a stolen token is not enough.
  * - `always`.
  * - `inInput`: always, and its input has fields for the proof.
- * - For some inputs: what they do, in words, and which they are.
+ * - For some inputs: what they do, in words, and which they are; without `isNeeded`, the domain finds out, and asks for it.
  */
 // biome-ignore lint/suspicious/noExplicitAny: the input of this procedure
-export type ProofNeed = 'always' | 'inInput' | { for: string; isNeeded: (input: any) => boolean };
+export type ProofNeed = 'always' | 'inInput' | { for: string; isNeeded?: (input: any) => boolean };
 
 export const needsProof = (need: ProofNeed, input: unknown): boolean =>
-  typeof need === 'string' || need.isNeeded(input);
+  typeof need === 'string' || need.isNeeded?.(input) === true;
 
 /** For descriptions. */
 export function proofInWords(need: ProofNeed | undefined): string {

@@ -26,7 +26,7 @@ export function startAccountWork({ db, log, file, onDue }: AccountWork) {
   const erasures = file === undefined ? undefined : makeErasureFile(file);
   let warnedOf = 0;
   const looks = makeLooks(look);
-  looks.begin(LOOK_MILLISECONDS);
+  looks.begin(0);
   return {
     wake: () => {
       if (isCalledFor()) looks.wake();

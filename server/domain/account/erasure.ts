@@ -15,7 +15,8 @@ import { revokeKeys } from './key.ts';
 import { projectsOwnedAlone } from './leaving.ts';
 import { deleteMember } from './member.ts';
 import { findMentions } from './mention.ts';
-import { clearInSlices, type Person, removeAbout } from './personalRows.ts';
+import { clearInSlices, removeAbout } from './personalRows.ts';
+import type { Person } from './reach.ts';
 import { endSessions, mustLeaveASuperadmin, unknownUser } from './user.ts';
 
 /** Erases the caller. */

@@ -7,7 +7,8 @@ import type { AccountContext } from '../access/context.ts';
 import { writeEvents } from '../event/event.ts';
 import { callForAccountWork } from './accountCall.ts';
 import { PERSONAL_DATA } from './personalData.ts';
-import { rowsAbout } from './personalRows.ts';
+import { rowsAbout, stillSeen } from './personalRows.ts';
+import type { Person } from './reach.ts';
 import { lockUser } from './user.ts';
 
 const MOST_EXPORTS_A_DAY = 3;
@@ -50,7 +51,15 @@ export async function getExport({ db, caller }: AccountContext, { part }: Export
   if (!found) return { state: 'none' as const, parts: 0, expires_at: null, rows: [] };
   const { data, ...rest } = found;
   if (rest.state === 'ready' && data === null) throw invalid({ part: `must be from 1 to ${rest.parts}` });
-  return { ...rest, rows: data === null ? [] : JSON.parse(data) };
+  const rows = data === null ? [] : await stillSeen(db, JSON.parse(data), await findPerson(db, caller.id));
+  return { ...rest, rows };
+}
+
+/** An address that nobody confirmed may be somebody else's, and so may the mails and invitations to it. */
+async function findPerson(db: Db, id: number): Promise<Person> {
+  const confirmed = sql<{ email: string }>`
+    select lower(email) as email from users where id = ${id} and email_confirmed_at is not null`;
+  return { id, addresses: (await query(db, confirmed)).map(({ email }) => email) };
 }
 
 /** A killed process is noticed after this time; a working one renews its lease with each part. */
@@ -106,13 +115,7 @@ async function addPart(db: Db, { id, attempts }: Claimed, number: number, data: 
 
 /** Texts of JSON arrays, about as long as a part may be. */
 async function* partsAbout(db: Db, user_id: number): AsyncGenerator<string> {
-  // An address that nobody confirmed may be somebody else's, and so may the mails and invitations to it.
-  const confirmed = await query(
-    db,
-    sql<{ email: string }>`
-      select lower(email) as email from users where id = ${user_id} and email_confirmed_at is not null`,
-  );
-  const person = { id: user_id, addresses: confirmed.map(({ email }) => email) };
+  const person = await findPerson(db, user_id);
   let rows: string[] = [];
   let bytes = 0;
   for (const table of Object.keys(PERSONAL_DATA)) {

@@ -20,6 +20,7 @@ import { findLink, linkInvalid } from '../mail/link.ts';
 import { queueMailOnce } from '../mail/mail.ts';
 import { withLink } from './linkAttempt.ts';
 import { findMember, insertMember, namedProject } from './member.ts';
+import { mustMayGive } from './proof.ts';
 import { isSameAddress, SERVICE_DOMAIN } from './user.ts';
 
 const COLUMNS = Invitation.keyof().options;
@@ -31,6 +32,7 @@ const MOST_INVITATIONS = 1000;
  * has that address.
  */
 export async function inviteMember(context: ProjectContext, { email, role, ...named }: MemberInvite) {
+  mustMayGive(context.caller, role);
   const project_id = await namedProject(context, named);
   if (email.toLowerCase().endsWith(SERVICE_DOMAIN))
     throw invalid({ email: 'is that of a service: a superadmin adds services' });

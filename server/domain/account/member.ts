@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { badRequest, forbidden, invalid, notFound } from '../../../shared/errors.ts';
 import type { EventData } from '../../../shared/event.ts';
 import type { MemberAdd, MemberChoice, MemberLeave, MemberList, MemberSet } from '../../../shared/member.ts';
-import { HIGHEST_ROLE, isAllowed, lowestRoleWith } from '../../../shared/user.ts';
+import { HIGHEST_ROLE, isAllowed, isHigher, lowestRoleWith } from '../../../shared/user.ts';
 import type { PausedWebhook } from '../../../shared/webhook.ts';
 import { readPage } from '../../database/page.ts';
 import { lockProject } from '../../database/projectLock.ts';
@@ -16,12 +16,14 @@ import { clearCards } from '../board/cardReference.ts';
 import { type WriteContext, writeEvents } from '../event/event.ts';
 import { madeBy, pauseWithoutRight } from '../event/webhookRight.ts';
 import { unknownProject } from './project.ts';
+import { mustBeProven, mustMayGive } from './proof.ts';
 
 /** The columns of a member `m` with its user `u`. */
 const MEMBER_COLUMNS = ['m.project_id', 'm.user_id', 'u.name', 'u.email', 'm.role'] as const;
 
 /** Adds a registered user to a project, without asking them: for superadmins. */
 export async function addMember(context: SignedInContext, { email, role, ...named }: MemberAdd) {
+  mustMayGive(context.caller, role);
   const project_id = await namedProject(asOwner(context), named);
   const user = await context.db
     .selectFrom('users')
@@ -53,6 +55,10 @@ export async function setMember(context: ProjectContext, { user_id, role, ...nam
       .where(({ and }) => and({ project_id, user_id }))
       .executeTakeFirst();
     if (!before && !context.caller.superadmin) throw notAMember();
+    if (!before || isHigher(role, before.role)) {
+      mustMayGive(context.caller, role);
+      await mustBeProven({ ...context, db }, 'always', undefined);
+    }
     if (!before) {
       const isAdded = await insertMember({ ...context, db }, { project_id, user_id, role });
       if (!isAdded) throw invalid({ user_id: 'does not exist' }, 'unknown_reference');

@@ -3,7 +3,8 @@ import type { Erased } from '../../../shared/erasure.ts';
 import { containsText, type Db, query, someOf, transact } from '../../database/query.ts';
 import { useIndexes } from '../../database/removal.ts';
 import { PERSONAL_DATA, type PersonalTable } from './personalData.ts';
-import { inSlices, type Person } from './personalRows.ts';
+import { inSlices } from './personalRows.ts';
+import type { Person } from './reach.ts';
 
 const MOST_MENTIONS = 100;
 const LONGEST_SEARCH_MILLISECONDS = 5000;

@@ -1,22 +1,16 @@
 import { type RawBuilder, sql } from 'kysely';
-import { allOf, type Db, plannedEachTime, queryOne, someOf, transact } from '../../database/query.ts';
+import { allOf, type Db, plannedEachTime, query, queryOne, someOf, transact } from '../../database/query.ts';
 import { useIndexes } from '../../database/removal.ts';
 import { PERSONAL_DATA, type PersonalTable } from './personalData.ts';
+import { findReach, isOfAddress, isSeen, type Person, summaryOf } from './reach.ts';
 
 /** Statements over rows about a person, made from the list of personal data. */
 
-/** `addresses` in lower case: those that they have confirmed, now or earlier. Others may be somebody else's. */
-export type Person = { id: number; addresses: string[] };
-
 /** Whether a row with this alias is about the person; undefined for tables that are about nobody. */
-export function isAbout(
-  { by, address }: PersonalTable,
-  alias: string,
-  person: Person,
-): RawBuilder<boolean> | undefined {
+export function isAbout(listed: PersonalTable, alias: string, person: Person): RawBuilder<boolean> | undefined {
   const conditions = [
-    ...by.map((column) => sql`${sql.ref(`${alias}.${column}`)} = ${person.id}::int`),
-    ...address.map((column) => sql`lower(${sql.ref(`${alias}.${column}`)}) = any(${person.addresses}::text[])`),
+    ...listed.by.map((column) => sql`${sql.ref(`${alias}.${column}`)} = ${person.id}::int`),
+    ...isOfAddress(listed, alias, person),
   ];
   return conditions.length > 0 ? sql`(${someOf(conditions)})` : undefined;
 }
@@ -46,23 +40,53 @@ const lastOf = (table: string) => sql`(
 const ROWS = 500;
 const SCANNED_ROWS = 2000;
 
-/** The rows about a person, page by page, without secrets. A page of a table without an index may be empty. */
+/**
+ * The rows about a person, page by page, without secrets, and without the contents of those that they may not read now. A page of a
+ * table without an index may be empty.
+ */
 export async function* rowsAbout(db: Db, table: string, person: Person): AsyncGenerator<object[]> {
   const listed = PERSONAL_DATA[table] as PersonalTable;
   const which = isAbout(listed, 't', person);
   if (!which) return;
+  const seen = isSeen(table, listed, person, await findReach(db, person.id));
   const isScanned = listed.flags.has('scanned');
   const limit = isScanned ? SCANNED_ROWS : ROWS;
   for (let last: Place = null; ; ) {
     const statement = plannedEachTime(sql<Slice & { rows: object[] }>`
       with slice as materialized (${nextRows(table, last, isScanned ? sql`true` : which, limit)})
-      select coalesce(jsonb_agg(to_jsonb(t) - ${listed.secret}::text[]) filter (where ${which}), '[]') as rows,
+      select coalesce(jsonb_agg(case when ${seen} then to_jsonb(t) - ${listed.secret}::text[] else ${summaryOf(listed, 't', person)} end)
+          filter (where ${which}), '[]') as rows,
         ${lastOf(table)} as last, count(*)::int as read from slice t`);
     const page: Slice & { rows: object[] } = isScanned ? await readSlice(db, statement) : await queryOne(db, statement);
     yield page.rows;
     if (page.read < limit) return;
     last = page.last;
   }
+}
+
+export type ExportedRow = { table: string; row: Record<string, unknown> };
+
+/** These rows, without the contents of those that the person may not read any more. */
+export async function stillSeen(db: Db, rows: ExportedRow[], person: Person): Promise<ExportedRow[]> {
+  const reach = await findReach(db, person.id);
+  const checked: ExportedRow[] = [];
+  for (const [table, ofTable] of Map.groupBy(rows, ({ table }) => table)) {
+    const listed = PERSONAL_DATA[table] as PersonalTable;
+    if (listed.seen.length === 0) checked.push(...ofTable);
+    else {
+      const isSame = allOf(listed.key.map((key) => sql`${sql.ref(`t.${key}`)} = ${sql.ref(`k.${key}`)}`));
+      const found = await query(
+        db,
+        sql<Pick<ExportedRow, 'row'>>`
+          select case when exists (select from ${sql.table(table)} t where ${isSame} and ${isSeen(table, listed, person, reach)})
+            then e.row else ${summaryOf(listed, 'k', person)} end as row
+          from jsonb_array_elements(${JSON.stringify(ofTable.map(({ row }) => row))}::jsonb) with ordinality as e (row, place)
+          cross join lateral jsonb_populate_record(null::${sql.table(table)}, e.row) as k order by e.place`,
+      );
+      checked.push(...found.map(({ row }) => ({ table, row })));
+    }
+  }
+  return checked;
 }
 
 /** Sets a column to null where a condition on `t` holds, slice by slice over the whole table. False if the time did not suffice. */

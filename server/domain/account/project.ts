@@ -13,15 +13,14 @@ import { fillProject, lockMasterBoards } from '../template/template.ts';
 
 /** The active projects of the caller. */
 export async function listOwnProjects({ db, caller }: AccountContext, { id, search, ...page }: OwnProjectList) {
+  // Looked up once, however many rows there are.
+  const ofCaller = sql`select ${defaultProjectOf(sql`${caller.superadmin}::boolean`)} from users u where u.id = ${caller.id}`;
   const projects = db
     .selectFrom('members as m')
     .innerJoin('projects as p', 'p.id', 'm.project_id')
     .innerJoin('platforms as pl', 'pl.id', 'p.platform_id')
-    .innerJoin('users as u', 'u.id', 'm.user_id')
     .select(['p.id', 'p.platform_id', 'p.name', 'pl.name as platform_name', 'm.role'])
-    .select(
-      sql<boolean>`coalesce(p.id = ${defaultProjectOf(sql`${caller.superadmin}::boolean`)}, false)`.as('is_default'),
-    )
+    .select(sql<boolean>`coalesce(p.id = (${ofCaller}), false)`.as('is_default'))
     .where('m.user_id', '=', caller.id)
     .where('p.is_active', 'is', true)
     .where(({ and }) => and({ 'p.id': caller.key?.projectId ?? undefined }))

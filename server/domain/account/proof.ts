@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { PROOF_MINUTES, type ProofGiven, type RecentProof, type SecondFactorProof } from '../../../shared/account.ts';
 import { badRequest, forbidden, invalid } from '../../../shared/errors.ts';
+import { isAllowed, type Role } from '../../../shared/user.ts';
 import { levelOf } from '../../database/level.ts';
 import { type Db, transact } from '../../database/query.ts';
 import { rowById } from '../../database/rows.ts';
@@ -8,9 +9,9 @@ import type { Row } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import { scopeMissing } from '../access/access.ts';
 import { isOperator } from '../access/caller.ts';
-import type { AccountContext, SignedInContext } from '../access/context.ts';
+import type { AccountContext, Caller, SignedInContext } from '../access/context.ts';
 import { needsProof, type ProofNeed } from '../access/proofNeed.ts';
-import { GRANTS_SCOPE } from '../access/scopes.ts';
+import { ADMIN_SCOPE, GRANTS_SCOPE } from '../access/scopes.ts';
 import { writeEvents } from '../event/event.ts';
 import { useCode } from './code.ts';
 import { checkPassword } from './signIn.ts';
@@ -55,6 +56,11 @@ export async function mustBeProven(context: SignedInContext, need: ProofNeed, in
   if (password == null) throw invalid({ password: NOT_GIVEN_LATELY }, 'proof_required');
   const asked = context as AccountContext;
   await markProven(asked.db, caller.sessionId, await checkProof(asked, { password, code, is_recovery }));
+}
+
+/** Throws a 403 for a key that may not give this role: owners are made with the scope of superadmins. */
+export function mustMayGive({ key }: Caller, role: Role): void {
+  if (key && isAllowed(role, 'manage') && !key.scopes.includes(ADMIN_SCOPE)) throw scopeMissing([ADMIN_SCOPE]);
 }
 
 /** Checks the proof, which then counts for some minutes, in this session alone. */

@@ -138,6 +138,7 @@ async function changeUser(context: ProvisioningContext, { id, password, ...field
     const isSignedOut = password_hash !== undefined || is_active === false;
     const sessions_ended = isSignedOut ? await endSessions(db, id) : 0;
     if (user.email !== before.email) await endLinks(db, [before.email, user.email], LINK_KINDS, id);
+    else if (is_active === false) await endLinks(db, [user.email], LINK_KINDS, id);
     else if (password_hash !== undefined) await endLinks(db, [user.email], ['password_reset'], id);
     const differing = differingFields(before, user);
     const happened: Happened[] = [];
@@ -191,13 +192,14 @@ export function mustBeGoodPassword(field: string, password: string, user: { emai
 }
 
 /** Users by id. */
-export async function listUsers({ db }: ProvisioningContext, { search, ...page }: UserList) {
+export async function listUsers({ db }: ProvisioningContext, { id: wanted, search, ...page }: UserList) {
   const hasText = containsText(search, 'name', 'email');
   const { data: number } = id.safeParse(/^\d+$/.test(search ?? '') ? Number(search) : null);
   const users = db
     .selectFrom('users')
     .select(USER_COLUMNS)
-    .where(number === undefined ? hasText : sql<boolean>`(${hasText} or id = ${number})`);
+    .where(number === undefined ? hasText : sql<boolean>`(${hasText} or id = ${number})`)
+    .$if(wanted != null, (query) => query.where('id', '=', wanted as number));
   return readPage('users', users, page);
 }
 
