@@ -11,6 +11,7 @@ import type { Opening } from '../database/embedded/opening.ts';
 import { mayHaveErased, remindersOf } from '../database/level.ts';
 import { migrate } from '../database/migrate.ts';
 import { addFirstUsers, type FirstAdmin, warnOfUsers } from '../database/seed/firstUsers.ts';
+import { checkServer } from '../database/serverCheck.ts';
 import { applyFileIfDue } from '../domain/account/erasureFile.ts';
 import { endSessionsOfOthers } from '../domain/account/identity.ts';
 import { warnOfAge } from '../domain/account/keyWarning.ts';
@@ -70,6 +71,7 @@ export async function start(
     const early = database.isEmbedded ? await buildIt() : undefined;
     await database.opened;
     if (!worker || worker.isFirst) {
+      if (!database.isEmbedded) await checkServer(database.db, logger);
       await migrate(database, {
         onMigration: database.isEmbedded ? undefined : (name) => logger.info(`Runs ${name}.`),
         onWait: (line) => logger.warn(line),
@@ -82,7 +84,7 @@ export async function start(
     if (database.isEmbedded) {
       await writeAtStart(embeddedDirectory(settings.DATA_DIR), () => interruptAllRuns(database.db));
     }
-    const added = database.isEmbedded ? await addFirstUsers(database, settings, announce) : undefined;
+    const added = database.isEmbedded ? await addFirstUsers(database, settings, announce, logger) : undefined;
     const built = early ?? (await buildIt());
     built.services.erasures.isDue = await mayHaveErased(database.db);
     const running = await serve(settings, database, logger, built, announce, worker);

@@ -176,6 +176,12 @@ export const BUILT_IN: Record<string, BuiltIn> = {
       'Raises the level of the database to that of this version: what nodes of the version before could not read is written from then on. First replace all nodes, which may run meanwhile. It can be repeated. An embedded database, and a new one, need no command.',
     run: async (given) => (await import('./databaseState.ts')).finishUpgradeOf(given),
   },
+  'database lock-demo-users': {
+    does: 'Give the demo users random passwords, and deactivate them.',
+    explains:
+      'For demo data on a service that others reach: the demo password is public. If no other superadmin is left, creates admin@deckhand.local and shows the password once. Stop a service with an embedded database first.',
+    run: async (given) => (await import('./demoUsers.ts')).lockDemoUsers(given),
+  },
   'database mark-restored': {
     does: 'Say that a database went back in time, or is a copy of its files.',
     explains:

@@ -5,7 +5,7 @@ import type { Command, Definition } from './command.ts';
 import { INSTALL, SHELLS } from './completion.ts';
 import { isDeletion, isErasure } from './deletion.ts';
 import { exampleFor, exampleLine } from './example.ts';
-import { hasPages, optionsOf } from './inputOptions.ts';
+import { optionsOf } from './inputOptions.ts';
 import { type Common, commandName } from './options.ts';
 import { isRollout } from './rollout.ts';
 import { isTemplateRun } from './templateRun.ts';
@@ -40,12 +40,12 @@ function completionFor(shell: (typeof SHELLS)[number]): Definition {
 }
 
 function definitionOf(procedure: Procedure): Definition {
-  const { name, type, input, summary, description, access } = procedure;
+  const { name, type, input, summary, description, access, isPaged } = procedure;
   const common: Record<string, boolean> = {
     project: 'role' in ACCESS[access],
     as: true,
     url: true,
-    all: hasPages(input),
+    all: isPaged,
     columns: type === 'query',
     yes: isTemplateRun(name) || isDeletion(name) || isErasure(name) || isRollout(name),
   };

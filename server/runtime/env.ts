@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import { hasClearHosts, parseDatabaseUrl, TARGETS, targetOf } from './databaseUrl.ts';
-import { isLoopback, isWildcard } from './host.ts';
+import { isForThisMachine, isLoopback, isWildcard } from './host.ts';
 import { nearestName } from './nearestName.ts';
 import { ssoIssuers } from './ssoIssuers.ts';
 import { startFailure } from './startFailure.ts';
@@ -62,8 +62,15 @@ const onOff = z.enum(['on', 'off'], { error: 'must be on or off' }).transform((v
 
 const list = z.string().transform((value) => value.split(',').map((part) => part.trim()));
 
+/** Others are ignored by the mail client: with a misspelled one, mails would go out without encryption. */
+const SMTP_OPTIONS = ['requireTLS', 'ignoreTLS', 'name', 'localAddress', 'tls.rejectUnauthorized', 'tls.servername'];
+
 /** A name, an IPv4 address, or an IPv6 address in brackets. */
-const HOST_AND_PORT = /^(\[[\da-f:.]+\]|[a-z\d]([a-z\d._-]*[a-z\d])?)(:\d{1,5})?$/;
+const HOST_AND_PORT = /^(\[[\da-f:.]+\]|[a-z\d]([a-z\d._-]*[a-z\d])?)(:(\d{1,5}))?$/;
+const isHostAndPort = (host: string) => {
+  const port = Number(HOST_AND_PORT.exec(host)?.at(-1) ?? 1);
+  return HOST_AND_PORT.test(host) && port >= 1 && port <= 65_535;
+};
 
 const hostList = (isHost: (host: string) => boolean, more = '') =>
   list
@@ -177,10 +184,17 @@ const Fields = z.object({
     .refine(isPlainAddress, { error: 'must have no user, no ? and no #' })
     .transform((value) => value.replace(/\/+$/, ''))
     .optional(),
-  SMTP_URL: url(/^smtps?$/, 'smtps://user:password@mail.example.com').optional(),
+  SMTP_URL: url(/^smtps?$/, 'smtps://user:password@mail.example.com')
+    .refine(
+      (value) => [...(URL.parse(value)?.searchParams.keys() ?? [])].every((name) => SMTP_OPTIONS.includes(name)),
+      {
+        error: `takes only these options, in this spelling: ${SMTP_OPTIONS.join(', ')}`,
+      },
+    )
+    .optional(),
   MAIL_FROM: z
     .string()
-    .regex(/^[^\r\n<>]*<?[^\s<>@]+@[^\s<>@]+>?$/, {
+    .regex(/^([^\r\n<>@]*<[^\s<>@,;]+@[^\s<>@,;]+>|[^\s<>@,;]+@[^\s<>@,;]+)$/, {
       error: 'must be an address such as Deckhand <deckhand@example.com>',
     })
     .optional(),
@@ -217,10 +231,10 @@ const Fields = z.object({
   DELETED_ROWS_KEPT_DAYS: wholeNumber(1, 36_500).optional(),
   WEBHOOKS: onOff.prefault('on'),
   WEBHOOK_ALLOWED_HOSTS: hostList(
-    (host) => HOST_AND_PORT.test(host.replace(/:\*$/, ':1')),
+    (host) => isHostAndPort(host.replace(/:\*$/, ':1')),
     ', or crm.internal:* for all ports',
   ),
-  IDENTITY_ALLOWED_HOSTS: hostList((host) => HOST_AND_PORT.test(host)),
+  IDENTITY_ALLOWED_HOSTS: hostList(isHostAndPort),
   STOP_PAUSE_SECONDS: wholeNumber(0, 300).default(0),
   WORKERS: workers.prefault('1'),
   LOG_LEVEL: z
@@ -307,3 +321,6 @@ const Settings = Fields.refine((settings) => settings.DATABASE_URL === undefined
     ...settings,
     DATABASE_POOL_SIZE: settings.DATABASE_POOL_SIZE ?? CONNECTIONS_OF_A_PROCESS * settings.WORKERS,
   }));
+
+/** Whether an empty embedded database gets the demo data, whose password is public. */
+export const hasDemoData = (settings: Settings): boolean => settings.DEMO_DATA ?? isForThisMachine(settings);

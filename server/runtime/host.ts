@@ -11,6 +11,14 @@ WILDCARD.addAddress('::', 'ipv6');
 /** Whether only this machine can reach a service on this host; an unknown name counts as public. */
 export const isLoopback = (host: string) => host.toLowerCase() === 'localhost' || isIn(LOOPBACK, host);
 
+/** Whether a service is for this machine alone: nothing says that others reach it, also through a proxy. */
+export const isForThisMachine = ({ HOST, PUBLIC_URL, TRUST_PROXY }: Reached): boolean =>
+  isLoopback(HOST) && TRUST_PROXY === false && (!PUBLIC_URL || isLoopback(hostnameOf(PUBLIC_URL)));
+type Reached = { HOST: string; PUBLIC_URL?: string | undefined; TRUST_PROXY: unknown };
+
+/** An IPv6 address without its brackets. */
+export const hostnameOf = (url: string) => new URL(url).hostname.replace(/^\[|\]$/g, '');
+
 /** Whether it stands for all addresses of the machine. */
 export const isWildcard = (host: string) => host === '0' || isIn(WILDCARD, host);
 

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { isLoopback } from './host.ts';
+import { hostnameOf, isLoopback } from './host.ts';
 
 /** Whether http is allowed: only for a provider on the same machine. */
 export const isLocalHttp = (address: string): boolean => {
   const url = URL.parse(address);
-  return url?.protocol === 'http:' && isLoopback(url.hostname.replace(/^\[|\]$/g, ''));
+  return url?.protocol === 'http:' && isLoopback(hostnameOf(address));
 };
 
 const isIssuer = (address: string) => {

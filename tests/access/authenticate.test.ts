@@ -7,14 +7,13 @@ import { query } from '../../server/database/query.ts';
 import { findCaller } from '../../server/domain/access/caller.ts';
 import { hashPassword } from '../../server/security/passwords.ts';
 import { type Answer, makeCaller, refusalOf } from '../harness/caller.ts';
-import { databaseUrl, givenService, TEST_SECRET, testService, tokens } from '../harness/service.ts';
+import { givenService, TEST_SECRET, testService, tokens } from '../harness/service.ts';
 import { givenProject, givenToken, givenUser, givenWorld, PASSWORD, type TestUser, testDb } from '../harness/world.ts';
 
 const AUTHENTICATE = '/v1/authenticate';
 const LIST = '/services/operations/v1/operations/boards/list';
 
 /** For 60 password checks at their real cost. */
-const LONG = { timeout: 60_000 };
 
 const nobody = async () => makeCaller((await testService()).url);
 
@@ -67,7 +66,7 @@ describe('POST /v1/authenticate', () => {
     }
   });
 
-  it.skipIf(databaseUrl)('200 for newcomers while addresses that failed lately fill the queue', LONG, async () => {
+  it('200 for newcomers while addresses that failed lately fill the queue', async () => {
     const { url } = await givenService({ TRUST_PROXY: '1' });
     const slow = await givenUser({ password_hash: await hashPassword(PASSWORD, 'a test') });
     const from = (address: string, { email }: TestUser, password: string) =>
@@ -89,8 +88,7 @@ describe('POST /v1/authenticate', () => {
     if ((await guess).status !== 429) await new Promise(() => {});
   };
 
-  // The limit does not depend on the database, so one of the two is enough.
-  it.skipIf(databaseUrl)('429 when too many password checks are queued, and later it works again', async () => {
+  it('429 when too many password checks are queued, and later it works again', async () => {
     const asNobody = await nobody();
     const user = await givenUser({ password_hash: await hashPassword(PASSWORD, 'a test') });
     const attempt = () => asNobody.post(AUTHENTICATE, { email: user.email, password: PASSWORD });

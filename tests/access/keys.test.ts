@@ -1,10 +1,12 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
+import { procedures, subscriptions } from '../../server/api/procedures.ts';
 import { SCOPES } from '../../server/api/routers/app.ts';
 import { entities } from '../../server/database/entities.ts';
 import { query } from '../../server/database/query.ts';
+import { scopesFor } from '../../server/domain/access/scopes.ts';
 import { makeKeyUse } from '../../server/limits/keyUse.ts';
-import { SCOPES as DESCRIBED_SCOPES } from '../../server/web/app/desk/scopes.ts';
+import { SCOPES as DESCRIBED_SCOPES, scopesFor as offeredScopes } from '../../server/web/app/desk/scopes.ts';
 import { makeCaller, refusalOf, type TestCaller } from '../harness/caller.ts';
 import { reasonOf } from '../harness/client.ts';
 import { givenProtectedUser } from '../harness/codes.ts';
@@ -85,6 +87,19 @@ describe('POST …/keys/create', () => {
 
   it('the page describes every scope', () => {
     expect([...DESCRIBED_SCOPES.keys()].toSorted()).toEqual(SCOPES);
+  });
+
+  it.each([
+    ['viewer', ['signedIn', 'viewer']],
+    ['member', ['signedIn', 'viewer', 'member']],
+    ['owner', ['signedIn', 'viewer', 'member', 'ownerOrSuperadmin', 'billing']],
+  ] as const)('the page offers a %s the scopes of what they may call', (role, levels: readonly string[]) => {
+    const allowed = [...procedures, ...subscriptions].filter(({ access }) => levels.includes(access));
+    const usable = new Set(allowed.flatMap((procedure) => scopesFor(procedure) ?? []));
+
+    const offered = offeredScopes({ isSuperadmin: false, role }).map(([scope]) => scope);
+
+    expect(offered.toSorted()).toEqual([...usable].toSorted());
   });
 
   it('422 for a past expiry, for a project of others, and for admin in one project', async () => {
@@ -481,12 +496,11 @@ describe('a copy of the whole database', () => {
     const { asMember } = await givenWorld();
     const created = await asMember.rpc.keys.create.mutate({ name: 'x', scopes: ['boards:read'] });
     const { secret } = await asMember.rpc.keys.rotate.mutate({ id: created.key.id, previous_valid_hours: 24 });
-    const texts = await Promise.all(
-      entities.map(async ({ meta: { tableName } }) => {
-        const rows = await query(await testDb(), sql`select t.*, t::text as whole from ${sql.table(tableName)} t`);
-        return JSON.stringify(rows);
-      }),
-    );
+    const texts: string[] = [];
+    for (const { meta } of entities) {
+      const rows = await query(await testDb(), sql`select t.*, t::text as whole from ${sql.table(meta.tableName)} t`);
+      texts.push(JSON.stringify(rows));
+    }
     const { secret_hash, previous_hash } = await stored('api_keys', created.key.id);
 
     for (const valid of [secret, created.secret]) {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { findProcedure, type Procedure, procedures } from '../../server/api/procedures.ts';
@@ -162,8 +163,6 @@ const FIELDS: Record<string, { granting: Given; harmless: Given }> = {
     granting: {},
     harmless: { email: null, password: null, superadmin: null, superadmin_billing: null, is_active: null },
   },
-  'members.invite': { granting: { role: 'owner' }, harmless: { role: 'member' } },
-  'members.add': { granting: { role: 'owner' }, harmless: { role: 'viewer' } },
   'members.set': { granting: { role: 'owner' }, harmless: { role: 'member' } },
   'webhooks.update': { granting: { is_active: true }, harmless: { url: null, is_active: false } },
 };
@@ -215,6 +214,59 @@ describe.each(sampled(withProof).map((procedure) => [procedure.name, procedure] 
     // A key of before the scope existed.
     expect(await call(others, false)).toHaveProperty('data');
   });
+});
+
+describe('a role for somebody', () => {
+  it('422 for an old session that raises it, and not for one that lowers it or takes it away', async () => {
+    const { users, project } = await givenWorld();
+    const { rpc } = await callerWithOldToken(users.owner);
+    const set = (user_id: number, role: 'viewer' | 'member') =>
+      rpc.members.set.mutate({ user_id, role, project_id: project.id });
+
+    expect(await refusalOf(set(users.viewer.id, 'member'))).toMatchObject({ errors: { proof: expect.anything() } });
+    expect((await set(users.viewer.id, 'viewer')).member.role).toBe('viewer');
+    expect((await set(users.member.id, 'viewer')).member.role).toBe('viewer');
+    await rpc.members.remove.mutate({ user_id: users.member.id, project_id: project.id });
+    await rpc.account.prove.mutate({ password: PASSWORD });
+    expect((await set(users.viewer.id, 'member')).member.role).toBe('member');
+  });
+
+  it('owner: with a key only with the scope admin, which a key of an owner can not have', async () => {
+    const { users, project } = await givenWorld();
+    await givenMember(users.superadmin, project, 'owner');
+    const granting = ['members:write', GRANTS_SCOPE];
+    const rolesOf = async (user: TestUser, scopes: string[]) => {
+      const { rpc } = await callerWithKey(user, scopes);
+      const invite = (role: 'owner' | 'member') =>
+        rpc.members.invite.mutate({ email: `${randomUUID()}@example.test`, role });
+      const set = rpc.members.set.mutate({ user_id: users.viewer.id, role: 'owner' });
+      return Promise.all(
+        [invite('owner'), set, invite('member')].map((call) =>
+          call.then(
+            () => 201,
+            ({ reason }) => reason,
+          ),
+        ),
+      );
+    };
+
+    expect(await rolesOf(users.owner, granting)).toEqual(['scope_missing', 'scope_missing', 201]);
+    expect(await rolesOf(users.superadmin, granting)).toEqual(['scope_missing', 'scope_missing', 201]);
+    expect(await rolesOf(users.superadmin, [...granting, 'admin'])).toEqual([201, 201, 201]);
+  });
+});
+
+it('further types of a webhook need it, fewer do not', async () => {
+  const { users, project } = await givenWorld();
+  const id = await givenWebhook(project, { types: ['card.created', 'card.moved'] });
+  const { rpc } = await callerWithOldToken(users.owner);
+  const set = (types: ('card.created' | 'card.deleted')[] | null) => rpc.webhooks.update.mutate({ id, types });
+
+  expect((await set(['card.created'])).webhook.types).toEqual(['card.created']);
+  for (const types of [null, ['card.created', 'card.deleted']] as const)
+    expect(await refusalOf(set(types && [...types]))).toMatchObject({ errors: { proof: expect.anything() } });
+  await rpc.account.prove.mutate({ password: PASSWORD });
+  expect((await set(null)).webhook.types).toBeNull();
 });
 
 it.each([true, false])(

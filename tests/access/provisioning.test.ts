@@ -223,6 +223,15 @@ describe('users', () => {
     expect(await found('100%_user')).toEqual([expect.objectContaining({ id: user.id })]);
     for (const none of [`${user.id}.0`, '99999999999', '100__user']) expect(await found(none)).toEqual([]);
   });
+
+  it('list with an id has that user alone, however many others have the number in their name', async () => {
+    const admin = await asSuperadmin();
+    const user = await givenUser();
+    await givenUser({ name: `Crane ${user.id}` });
+
+    expect((await admin.users.list.query({ id: user.id })).users).toEqual([expect.objectContaining({ id: user.id })]);
+    expect((await admin.users.list.query({ id: user.id, search: 'nobody' })).users).toEqual([]);
+  });
 });
 
 describe('members', () => {

@@ -2,6 +2,7 @@ import { lstat, mkdir, readdir, readFile, rmdir, symlink, writeFile } from 'node
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { runCommandLine } from '../../server/cli/run.ts';
 import { connect, type Database } from '../../server/database/connect.ts';
 import { IN_MEMORY } from '../../server/database/embedded/location.ts';
 import { query } from '../../server/database/query.ts';
@@ -9,9 +10,18 @@ import { addFirstUsers, warnOfUsers } from '../../server/database/seed/firstUser
 import { readSettings } from '../../server/runtime/env.ts';
 import type { Announce, Log } from '../../server/runtime/log.ts';
 import { hashPassword, isPassword } from '../../server/security/passwords.ts';
-import { givenDirectory, migratedArchive } from '../harness/process.ts';
+import { givenDemoDatabase, givenDirectory, migratedArchive, readRows } from '../harness/process.ts';
+import { givenTerminal } from '../harness/terminal.ts';
 
-type UserRow = { id: number; email: string; password_hash: string; superadmin: boolean; superadmin_billing: boolean };
+type UserRow = {
+  id: number;
+  email: string;
+  password_hash: string;
+  superadmin: boolean;
+  superadmin_billing: boolean;
+} & {
+  email_confirmed_at: Date | null;
+};
 
 let database: Database;
 beforeAll(async () => {
@@ -28,8 +38,10 @@ const start = async (settings: Record<string, string>) => {
   const printed: string[] = [];
   const announce: Announce = ({ text }) => void printed.push(text);
   announce.isOnTerminal = settings.DATA_DIR === undefined;
-  const { demoUser } = await addFirstUsers(database, readSettings(settings), announce);
-  return { demoUser, printed };
+  const warnings: string[] = [];
+  const log = { warn: (text: string) => void warnings.push(text) } as Pick<Log, 'warn'>;
+  const { demoUser } = await addFirstUsers(database, readSettings(settings), announce, log);
+  return { demoUser, printed, warnings };
 };
 
 describe('an empty embedded database', () => {
@@ -44,23 +56,25 @@ describe('an empty embedded database', () => {
     },
   );
 
-  it.each<Record<string, string>>([{ HOST: '0.0.0.0' }, { HOST: 'boards.example.com' }, { DEMO_DATA: 'off' }])(
-    'gets one superadmin, whose random password is printed once, with %o',
-    async (settings) => {
-      const { demoUser, printed } = await start(settings);
+  it.each<Record<string, string>>([
+    ...[{ HOST: '0.0.0.0' }, { HOST: 'boards.example.com' }, { DEMO_DATA: 'off' }],
+    ...[{ PUBLIC_URL: 'https://boards.example.com' }, { TRUST_PROXY: '1' }],
+  ])('gets one superadmin, whose random password is printed once, with %o', async (settings) => {
+    const { demoUser, printed } = await start(settings);
 
-      const password = /password {2}(\S+)/.exec(printed.join())![1]!;
-      const [admin, ...others] = await users();
-      expect(demoUser).toBeUndefined();
-      expect(printed).toEqual([expect.stringContaining('admin@deckhand.local')]);
-      expect(admin).toMatchObject({ email: 'admin@deckhand.local', superadmin: true, superadmin_billing: true });
-      expect(others).toEqual([]);
-      expect(password.length).toBeGreaterThanOrEqual(24);
-      expect(await isPassword(password, admin!.password_hash, 'test')).toBe(true);
-      for (const again of [settings, {}]) expect(await start(again)).toEqual({ demoUser: undefined, printed: [] });
-      expect(await users()).toEqual([admin]);
-    },
-  );
+    const password = /password {2}(\S+)/.exec(printed.join())![1]!;
+    const [admin, ...others] = await users();
+    expect(demoUser).toBeUndefined();
+    expect(printed).toEqual([expect.stringContaining('admin@deckhand.local')]);
+    expect(admin).toMatchObject({ email: 'admin@deckhand.local', superadmin: true, superadmin_billing: true });
+    expect(admin!.email_confirmed_at).toBeNull();
+    expect(others).toEqual([]);
+    expect(password.length).toBeGreaterThanOrEqual(24);
+    expect(await isPassword(password, admin!.password_hash, 'test')).toBe(true);
+    for (const again of [settings, {}])
+      expect(await start(again)).toEqual({ demoUser: undefined, printed: [], warnings: [] });
+    expect(await users()).toEqual([admin]);
+  });
 
   it('does not keep the superadmin if printing the password fails', async () => {
     const failing: Announce = () => {
@@ -68,7 +82,9 @@ describe('an empty embedded database', () => {
     };
     failing.isOnTerminal = true;
 
-    await expect(addFirstUsers(database, readSettings({ HOST: '0.0.0.0' }), failing)).rejects.toThrow('cut off');
+    await expect(addFirstUsers(database, readSettings({ HOST: '0.0.0.0' }), failing, console)).rejects.toThrow(
+      'cut off',
+    );
 
     expect(await users()).toEqual([]);
     expect((await start({ HOST: '0.0.0.0' })).printed).toHaveLength(1);
@@ -91,7 +107,7 @@ describe('an embedded database with rows, but without users', () => {
     expect(printed).toEqual([expect.stringContaining('admin@deckhand.local')]);
     expect(await users()).toMatchObject([{ email: 'admin@deckhand.local', superadmin: true }]);
     expect(await rows(sql`select from projects`)).toEqual([]);
-    expect(await start({ DEMO_DATA: 'on' })).toEqual({ demoUser: undefined, printed: [] });
+    expect(await start({ DEMO_DATA: 'on' })).toEqual({ demoUser: undefined, printed: [], warnings: [] });
   });
 });
 
@@ -150,9 +166,22 @@ describe('a database with demo data', () => {
     await expect(start({ DEMO_DATA: 'off' })).rejects.toThrow('demo password is public');
     expect((await start({ HOST: '0.0.0.0', DEMO_DATA: 'on' })).demoUser).toBeDefined();
     expect(await warningsOf('127.0.0.1', '0.0.0.0')).toEqual([
-      expect.stringMatching(/^Anybody who reaches 0\.0\.0\.0 can sign in as admin@demo\.test, .*users update\.$/),
+      expect.stringMatching(/^Anybody who reaches 0\.0\.0\.0 can sign in as admin@demo\.test, .*lock-demo-users\.$/),
     ]);
   });
+
+  it.each<Record<string, string>>([{ PUBLIC_URL: 'https://boards.example.com' }, { TRUST_PROXY: '127.0.0.1' }])(
+    'says at each start who can sign in, with %o',
+    async (settings) => {
+      await start({});
+
+      for (const given of [settings, { ...settings, DEMO_DATA: 'on' }])
+        expect((await start(given)).warnings).toEqual([
+          expect.stringMatching(/can sign in as admin@demo\.test, .*: npx deckhand database lock-demo-users\.$/),
+        ]);
+      expect((await start({ PUBLIC_URL: 'http://localhost:3000' })).warnings).toEqual([]);
+    },
+  );
 
   it('is refused until every demo user has another password or is deactivated', async () => {
     await start({});
@@ -162,7 +191,33 @@ describe('a database with demo data', () => {
 
     await expect(start({ HOST: '0.0.0.0' })).rejects.toThrow('as viewer@demo.test,');
     await rows(sql`update users set is_active = false where email = 'viewer@demo.test'`);
-    expect(await start({ HOST: '0.0.0.0' })).toEqual({ demoUser: undefined, printed: [] });
+    expect(await start({ HOST: '0.0.0.0' })).toEqual({ demoUser: undefined, printed: [], warnings: [] });
+  });
+
+  it('is locked by one command, which leaves a superadmin who can sign in', async () => {
+    const { settings, remove } = await givenDemoDatabase();
+    const terminal = givenTerminal();
+    const lock = () => runCommandLine(['database', 'lock-demo-users'], () => settings, terminal);
+    const users = () =>
+      readRows(
+        settings,
+        sql<{ email: string; password_hash: string; is_active: boolean }>`select * from users order by id`,
+      );
+
+    const { printed } = await lock();
+
+    expect(printed).toMatch(/^Got random passwords .*: admin@demo\.test, .*otp@demo\.test \(/);
+    const password = /^The superadmin is admin@deckhand\.local now, with the password (\S+): /m.exec(
+      terminal.shown.join(''),
+    )![1]!;
+    const [admin, ...others] = (await users()).toReversed();
+    expect(await isPassword(password, admin!.password_hash, 'test')).toBe(true);
+    expect(others.map(({ is_active }) => is_active)).toEqual(Array(6).fill(false));
+    for (const { password_hash } of others)
+      expect(await isPassword('demo-password', password_hash, 'test')).toBe(false);
+    expect((await lock()).printed).toMatch(/^Nothing changed: no user has the demo password/);
+    expect(await users()).toHaveLength(7);
+    await remove();
   });
 
   it('is not there on a new server: it says how to create the first superadmin', async () => {

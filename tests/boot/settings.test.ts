@@ -124,8 +124,10 @@ describe('settings', () => {
     ['RATE_LIMIT_PER_MINUTE', ['0', 'none']],
     ['REDIS_URL', ['http://:hunter2@127.0.0.1:6379']],
     ['STRIPE_SECRET_KEY', ['hunter2', 'pk_hunter2']],
-    ['WEBHOOK_ALLOWED_HOSTS', ['crm.internal:80:*', ':*', '*']],
-    ['IDENTITY_ALLOWED_HOSTS', ['crm.internal:*']],
+    ['WEBHOOK_ALLOWED_HOSTS', ['crm.internal:80:*', ':*', '*', 'crm.internal:65536', '[fd00::7]:0']],
+    ['IDENTITY_ALLOWED_HOSTS', ['crm.internal:*', 'crm.internal:70000']],
+    ['MAIL_FROM', ['a@hunter2.test, b@example.com', 'A <a@hunter2.test>, B <b@example.com>', 'A <a@example.com']],
+    ['SMTP_URL', ['smtp://hunter2@mail.example.com?requireTls=true', 'smtp://mail.example.com?requireTLS=true&pool=1']],
     ['STRIPE_WEBHOOK_SECRET', ['hunter2']],
     [
       'SSO_ISSUERS',

@@ -135,7 +135,7 @@ describe('the demo data', () => {
     database = await connect(readSettings({ DATA_DIR }));
     service = await givenService({ JWT_PREVIOUS_SECRETS: secret }, { database });
     secretBox = makeSecretBox([secret]);
-  }, 30_000);
+  });
   afterAll(async () => {
     await service?.app.close();
     await database?.close();

@@ -62,7 +62,7 @@ describe.skipIf(!server.url)('two workers', { timeout: 120_000 }, () => {
       RATE_LIMIT_PER_MINUTE: '60',
       NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(FAULT)}`,
     });
-  }, 60_000);
+  });
   afterAll(async () => {
     await service.stop();
     await database.remove();

@@ -1,35 +1,44 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
-import type { Settings } from '../../runtime/env.ts';
-import { isLoopback } from '../../runtime/host.ts';
+import { sql } from 'kysely';
+import { hasDemoData, type Settings } from '../../runtime/env.ts';
+import { isForThisMachine, isLoopback } from '../../runtime/host.ts';
 import type { Announce, Log } from '../../runtime/log.ts';
 import { startFailure } from '../../runtime/startFailure.ts';
 import { hashPassword } from '../../security/passwords.ts';
 import { writePrivateFile } from '../../security/privateFile.ts';
 import type { Database } from '../connect.ts';
 import { isInMemory } from '../embedded/location.ts';
-import type { Db } from '../query.ts';
+import { type Db, query } from '../query.ts';
 import { DEMO_USER, DEMO_USERS, findDemoUsers, hasDemoPassword } from './demoUsers.ts';
 
 const FIRST_ADMIN = 'admin@deckhand.local';
+const ADMIN = { name: 'Admin', email: FIRST_ADMIN, superadmin: true, superadmin_billing: true };
+
+export const randomPassword = () => randomBytes(18).toString('base64url');
 
 /** The first superadmin; only a hash of the password is kept. */
 export type FirstAdmin = { id: number; email: string; password: string };
 
 /**
- * Adds the first users to an embedded database. One without any rows gets the demo data, whose password is public, on loopback or
- * with DEMO_DATA=on. One that has no users after that gets a superadmin with a random password.
+ * Adds the first users to an embedded database. One without any rows gets the demo data, whose password is public, if nobody else
+ * reaches this machine or with DEMO_DATA=on. One that has no users after that gets a superadmin with a random password.
  */
 export async function addFirstUsers(
   database: Database,
-  { HOST, DATA_DIR, DEMO_DATA = isLoopback(HOST) }: Settings,
+  settings: Settings,
   announce: Announce,
+  log: Pick<Log, 'warn'>,
 ): Promise<{ demoUser: typeof DEMO_USER | undefined; firstAdmin: FirstAdmin | undefined }> {
-  if (DEMO_DATA) await addDemoData(database);
-  else await refuseDemoPasswords(database, HOST);
+  const isDemo = hasDemoData(settings);
+  if (isDemo) await addDemoData(database);
+  else if (settings.DEMO_DATA === false || !isLoopback(settings.HOST))
+    await refuseDemoPasswords(database, settings.HOST);
 
-  const firstAdmin = await addFirstAdmin(database, (admin) => tellPassword(admin, DATA_DIR, announce));
-  const [demoUser] = DEMO_DATA ? await findDemoUsers(database.db, [DEMO_USER.email]) : [];
+  const tell = (admin: FirstAdmin) => tellPassword(admin, settings.DATA_DIR, announce);
+  const firstAdmin = (await hasUsers(database.db)) ? undefined : await addFirstAdmin(database, tell);
+  await warnOfDemoPasswords(database, settings, log);
+  const [demoUser] = isDemo ? await findDemoUsers(database.db, [DEMO_USER.email]) : [];
   return { demoUser: demoUser && DEMO_USER, firstAdmin };
 }
 
@@ -45,21 +54,25 @@ async function refuseDemoPasswords({ db }: Database, host: string): Promise<void
   const emails = await findDemoPasswords(db);
   if (emails.length === 0) return;
   throw startFailure(
-    `HOST: on ${host} anybody could sign in as ${emails.join(', ')}, since the demo password is public. Give them other passwords or deactivate them (npx deckhand users update), choose another DATA_DIR, or set DEMO_DATA=on to let everybody in.`,
+    `HOST: on ${host} anybody could sign in as ${emails.join(', ')}, since the demo password is public. Lock them (npx deckhand database lock-demo-users), choose another DATA_DIR, or set DEMO_DATA=on to let everybody in.`,
   );
 }
 
 /** On a server users and demo data are added by commands, so that the start only warns. */
-export async function warnOfUsers({ db }: Database, { HOST }: Settings, log: Log): Promise<void> {
-  if (!(await hasUsers(db))) {
+export async function warnOfUsers(database: Database, settings: Settings, log: Log): Promise<void> {
+  if (!(await hasUsers(database.db))) {
     log.warn(
       'There are no users yet. Create the first superadmin: npx deckhand users create --name NAME --email EMAIL --superadmin --superadmin-billing',
     );
   }
-  const emails = isLoopback(HOST) ? [] : await findDemoPasswords(db);
+  await warnOfDemoPasswords(database, settings, log);
+}
+
+async function warnOfDemoPasswords({ db }: Database, settings: Settings, log: Pick<Log, 'warn'>): Promise<void> {
+  const emails = isForThisMachine(settings) ? [] : await findDemoPasswords(db);
   if (emails.length === 0) return;
   log.warn(
-    `Anybody who reaches ${HOST} can sign in as ${emails.join(', ')}, since the demo password is public. Give them other passwords or deactivate them: npx deckhand users update.`,
+    `Anybody who reaches ${settings.PUBLIC_URL ?? settings.HOST} can sign in as ${emails.join(', ')}, since the demo password is public. Lock them: npx deckhand database lock-demo-users.`,
   );
 }
 
@@ -74,18 +87,29 @@ export async function findDemoPasswords(db: Db): Promise<string[]> {
   return found;
 }
 
+/** The demo users who are to be locked, and the superadmin that was made since there would be none without them. */
+export async function replaceDemoUsers(database: Database, tell: (admin: FirstAdmin) => Promise<void>) {
+  const emails = await findDemoPasswords(database.db);
+  const users = await query(
+    database.db,
+    sql<{ id: number; email: string }>`select id, email from users where lower(email) = any(${emails}) order by id`,
+  );
+  const others = sql`
+    select from users
+    where superadmin and is_active and password_hash is not null and lower(email) <> all(${emails}) limit 1`;
+  const isNeeded = users.length > 0 && (await query(database.db, others)).length === 0;
+  return { users, admin: isNeeded ? await addFirstAdmin(database, tell) : undefined };
+}
+
 /** Tells the password before the commit: an interrupted start leaves no user whose password nobody knows. */
-async function addFirstAdmin(
-  { db }: Database,
-  tell: (admin: FirstAdmin) => Promise<void>,
-): Promise<FirstAdmin | undefined> {
-  if (await hasUsers(db)) return undefined;
-  const password = randomBytes(18).toString('base64url');
+async function addFirstAdmin({ db }: Database, tell: (admin: FirstAdmin) => Promise<void>): Promise<FirstAdmin> {
+  const password = randomPassword();
   const password_hash = await hashPassword(password, 'start');
   return db.transaction().execute(async (db) => {
     const { id } = await db
       .insertInto('users')
-      .values({ name: 'Admin', email: FIRST_ADMIN, password_hash, superadmin: true, superadmin_billing: true })
+      // Nobody has confirmed this address: a provider that vouches for it does not become this user.
+      .values({ ...ADMIN, password_hash, email_confirmed_at: null })
       .returning('id')
       .executeTakeFirstOrThrow();
     const admin = { id, email: FIRST_ADMIN, password };
