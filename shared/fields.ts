@@ -35,12 +35,24 @@ export const rowVersion = z.string().meta({
 
 /** The version that a change requires of its row: the header `If-Match` over REST. */
 export const ifVersion = text()
+  .refine((version) => !version.includes('"'), {
+    error: 'must not have quotes: send what is between those of the `ETag`',
+  })
   .optional()
-  .meta({ description: 'Fails with `row_changed`, and changes nothing, unless the row has this `version`.' });
+  .meta({
+    description:
+      'Fails with `row_changed`, and changes nothing, unless the row has this `version`: an `ETag` without its quotes.',
+  });
+
+/** Marks a field that takes an empty text as null, for the document. */
+export const EMPTY_IS_NULL = 'x-empty-is-null';
 
 /** Optional text; an empty one becomes null. */
 export const optionalText = (maxLength = LONGEST_TEXT) =>
-  limited(z.string().trim(), maxLength).transform(emptyAsNull).nullish();
+  limited(z.string().trim(), maxLength)
+    .transform(emptyAsNull)
+    .nullish()
+    .meta({ [EMPTY_IS_NULL]: true });
 
 export const PLAIN_TEXT = 'plain text: escape it when you show it';
 export const PLAIN_TITLE = 'Plain-text title. Escape it before display.';
@@ -55,7 +67,7 @@ export const optionalChoice = <Choice extends string>(choices: readonly Choice[]
     .transform(emptyAsNull)
     .pipe(z.enum(choices).nullable());
   // The type allows only the choices; at run time any text reaches the check.
-  return (choice as unknown as z.ZodType<Choice | null, Choice | ''>).nullish();
+  return (choice as unknown as z.ZodType<Choice | null, Choice | ''>).nullish().meta({ [EMPTY_IS_NULL]: true });
 };
 
 /**
@@ -171,6 +183,7 @@ const sentTimestamp = z.union(
 const timestampDocument = {
   anyOf: [timestampSchema('date-time'), timestampSchema('date'), { type: 'null' }],
   example: FUTURE_TIMESTAMP,
+  [EMPTY_IS_NULL]: true,
 };
 
 /** A timestamp in a request: an RFC 3339 date-time, a date (midnight UTC) or, over RPC, a `Date`. Empty text becomes null. */

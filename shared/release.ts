@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { count, id, optionalText, storedChoice, timestamp } from './fields.ts';
+import { count, id, optionalText, position, storedChoice, timestamp } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 import { requestExamples } from './requestExample.ts';
 
@@ -45,7 +45,7 @@ export const ReleaseRow = z
     noun,
     master_id: id.meta({ description: 'The master board, group or card.' }),
     parent_id: id.nullable().meta({ description: 'The master board of a group, or the master group of a card.' }),
-    position: z.int().meta({ description: 'Its position.', example: 1 }),
+    position: position.meta({ description: 'Its position.' }),
     content: z.record(z.string(), z.unknown()).meta({
       description: 'Its fields.',
       example: { title: 'Say hello', is_active: true },

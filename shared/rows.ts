@@ -63,15 +63,23 @@ const RowError = z
   .meta({ id: 'RowError', description: 'Why a row was refused.' });
 export type RowError = { status: number; reason: Reason; message: string; errors?: FieldErrors };
 
+/** Marks an object that has exactly one of its fields, for the types of the client. */
+export const HAS_ONE_FIELD = 'x-has-one-field';
+
+/** The saved row, or why it was refused; both fields are in both types, so that a check of one narrows the other. */
+export type RowResult<Name extends string, Saved> =
+  | ({ [Key in Name]: Saved } & { error?: undefined })
+  | ({ [Key in Name]?: undefined } & { error: z.output<typeof RowError> });
+
 /** The result of each row, in the order in which they were sent: `resultsOf('card', SavedCard)`. */
-export const resultsOf = <Name extends string, Saved extends z.ZodType>(name: Name, saved: Saved) =>
-  z.object({
-    results: z
-      .array(
-        z.object({
-          [name]: saved.optional().meta({ description: `The ${name}; missing if the row was refused.` }),
-          error: RowError.optional().meta({ description: 'Why the row was refused; missing if it was not.' }),
-        } as Record<Name, z.ZodOptional<Saved>> & { error: z.ZodOptional<typeof RowError> }),
-      )
-      .meta({ description: 'A result for each row, in the order in which they were sent.' }),
+export const resultsOf = <Name extends string, Saved extends z.ZodType>(name: Name, saved: Saved) => {
+  const result = z
+    .object({
+      [name]: saved.optional().meta({ description: `The ${name}; missing if the row was refused.` }),
+      error: RowError.optional().meta({ description: 'Why the row was refused; missing if it was not.' }),
+    })
+    .meta({ [HAS_ONE_FIELD]: true }) as unknown as z.ZodType<RowResult<Name, z.output<Saved>>>;
+  return z.object({
+    results: z.array(result).meta({ description: 'A result for each row, in the order in which they were sent.' }),
   });
+};

@@ -62,6 +62,8 @@ export const ROLES = Object.keys(PERMISSIONS) as [Role, ...Role[]];
 /** Superadmins have it in every project. */
 export const HIGHEST_ROLE = ROLES.at(-1) as Role;
 
+export const isHigher = (role: Role, other: Role): boolean => ROLES.indexOf(role) > ROLES.indexOf(other);
+
 export const rolesWith = (permission: Permission): Role[] => ROLES.filter((role) => isAllowed(role, permission));
 /** The role that a call needs for this. */
 export const lowestRoleWith = (permission: Permission): Role => rolesWith(permission)[0] as Role;
@@ -160,6 +162,7 @@ UserChoice.register(requestExamples, { example: { id: 3 } });
 export const SecondFactorDrop = UserChoice.clone().register(requestExamples, { example: { id: 6 } });
 
 export const UserList = Page.extend({
+  id: id.nullish().meta({ description: 'Only the user with this id.' }),
   search: optionalText(320).meta({
     description:
       'Only users whose name or e-mail address contains this; a whole number also finds the user with this id.',

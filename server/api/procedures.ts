@@ -47,6 +47,8 @@ export type Procedure = {
   isDestructive: boolean;
   /** Whether it is a tool of assistants. */
   isTool: boolean;
+  /** Whether it is a list with pages. */
+  isPaged: boolean;
   /** Whether its answer has the version of its row. */
   isVersioned: boolean;
   /** Whether it can require a version of its row. */
@@ -107,6 +109,7 @@ export function proceduresOf(router: AnyTRPCRouter): Procedure[] {
       deprecated,
       isDestructive: isDestructive ?? false,
       isTool: tool ?? false,
+      isPaged: fieldOf(input, 'cursor') !== undefined,
       isVersioned: fieldOf(output, 'version') === rowVersion,
       isConditional,
       meta,

@@ -12,6 +12,7 @@ export function specificReasons({
   access,
   input,
   isKeyed,
+  isPaged,
   isConditional,
   rest,
   level,
@@ -25,7 +26,7 @@ export function specificReasons({
     ...(role ? OF_ROLE : []),
     ...(right && !role ? (['not_a_superadmin'] as const) : []),
     ...(input || !rest?.isSpecified ? (['invalid_input'] as const) : []),
-    ...(input && takesCursor(input) ? (['cursor_invalid'] as const) : []),
+    ...(isPaged ? (['cursor_invalid'] as const) : []),
     ...(isKeyed ? OF_KEY : []),
     ...(isConditional ? (['row_changed', 'if_match_invalid'] as const) : []),
     ...(level !== undefined ? (['upgrade_unfinished'] as const) : []),
@@ -63,5 +64,3 @@ const OF_KEY = [
   'idempotency_keys_used_up',
   'idempotency_answer_not_kept',
 ] as const;
-
-const takesCursor = (input: object) => 'shape' in input && 'cursor' in (input.shape as object);

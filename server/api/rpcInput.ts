@@ -1,5 +1,5 @@
 import superjson from 'superjson';
-import { badRequest } from '../../shared/errors.ts';
+import { badRequest, invalid } from '../../shared/errors.ts';
 import { withValues } from '../runtime/jsonText.ts';
 
 /**
@@ -31,6 +31,16 @@ const lineWithValues = (line: unknown): unknown => (Array.isArray(line) ? line.m
 export function mustBeReadable(input: unknown): void {
   if (typeof input === 'object' && input !== null && UNREADABLE in input)
     throw badRequest(String(input[UNREADABLE]), 'input_unreadable');
+}
+
+/** Infinite queries of TanStack Query over tRPC's client add a direction to the input of a list. */
+export function withoutDirection(input: unknown): unknown {
+  if (typeof input !== 'object' || input === null || !hasField(input, 'direction')) return input;
+  const { direction, ...fields } = input as { direction?: unknown };
+  if (direction === 'forward') return fields;
+  throw invalid({
+    direction: 'can only be forward: keep the pages that you have read, and send `next_cursor` for the one behind them',
+  });
 }
 
 /** The key of the error message in an input that could not be parsed. A symbol, which callers can't send. */

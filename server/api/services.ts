@@ -23,9 +23,9 @@ import { makeMailLimit } from '../limits/mailLimit.ts';
 import { makeRateLimit, type RateLimit } from '../limits/rateLimit.ts';
 import { makeUnsentResponses, type UnsentElsewhere, type UnsentResponses } from '../limits/unsentResponses.ts';
 import { choosePayments } from '../payments/choice.ts';
-import type { Settings } from '../runtime/env.ts';
+import { hasDemoData, type Settings } from '../runtime/env.ts';
 import { type FairQueue, makeFairQueue, type QueueLoad } from '../runtime/fairQueue.ts';
-import { isLoopback } from '../runtime/host.ts';
+import { isForThisMachine, isLoopback } from '../runtime/host.ts';
 import type { Log } from '../runtime/log.ts';
 import { makeGuardedFetch } from '../security/guardedFetch.ts';
 import { makeIdentityProviders } from '../security/identityProvider.ts';
@@ -55,6 +55,8 @@ export type Services = NodeServices & {
   unsentResponses: UnsentResponses;
   /** The public address, if it differs from the one that it listens on. */
   publicUrl: string | undefined;
+  /** Whether the passwords of demo users are shown also to who reached this machine by another name. */
+  showsDemoUsersToAll: boolean;
   metricsAccess: MetricsAccess;
   load: () => Load;
   /** Whether the database was restored, and waits for its erasures: nobody is served. */
@@ -158,9 +160,10 @@ export async function openServices(
     identityProviders: makeIdentityProviders(settings.SSO_ISSUERS, log),
     payments: await choosePayments(settings),
     publicUrl: settings.PUBLIC_URL,
+    showsDemoUsersToAll: settings.DEMO_DATA === true,
     metricsAccess: {
       token: settings.METRICS_TOKEN,
-      isOpen: !settings.METRICS_TOKEN && database.isEmbedded && isLoopback(settings.HOST),
+      isOpen: !settings.METRICS_TOKEN && database.isEmbedded && isForThisMachine(settings),
     },
     load: () => ({
       queues: { calls: queue.load(), callers: callerQueue.load(), passwords: passwordLoad() },
@@ -190,10 +193,8 @@ export async function openServices(
 }
 
 /** On the demo of one machine, where the terminal shows mails instead of sending them. */
-export const showsMails = (
-  { SMTP_URL, HOST, DEMO_DATA = true }: Settings,
-  { isEmbedded }: Pick<Database, 'isEmbedded'>,
-) => !SMTP_URL && isEmbedded && isLoopback(HOST) && DEMO_DATA;
+export const showsMails = (settings: Settings, { isEmbedded }: Pick<Database, 'isEmbedded'>) =>
+  !settings.SMTP_URL && isEmbedded && isLoopback(settings.HOST) && hasDemoData(settings);
 
 const queueKey = (sent: Credential) => ('keyHash' in sent ? `key:${sent.keyHash}` : `session:${sent.sessionId}`);
 

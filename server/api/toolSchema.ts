@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { REQUIRED_UNLESS, SENT_AS_TEXT } from '../../shared/fields.ts';
+import { EMPTY_IS_NULL, REQUIRED_UNLESS, SENT_AS_TEXT } from '../../shared/fields.ts';
 
 export type Schema = {
   type: 'object';
@@ -25,4 +25,4 @@ export function inputSchemaOf(schema: z.ZodType | undefined, inTools = (text: st
   return written as Schema;
 }
 
-const OWN_KEYWORDS = ['example', SENT_AS_TEXT, REQUIRED_UNLESS];
+const OWN_KEYWORDS = ['example', SENT_AS_TEXT, REQUIRED_UNLESS, EMPTY_IS_NULL];

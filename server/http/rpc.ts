@@ -5,7 +5,7 @@ import { LARGEST_BATCH } from '../../shared/limits.ts';
 import type { Reason } from '../../shared/reasons.ts';
 import { findProcedure, type Procedure } from '../api/procedures.ts';
 import { appRouter } from '../api/routers/app.ts';
-import { mustBeReadable, transformer } from '../api/rpcInput.ts';
+import { mustBeReadable, transformer, withoutDirection } from '../api/rpcInput.ts';
 import type { Services } from '../api/services.ts';
 import { answer, noteRefused, type Refused } from '../call/answer.ts';
 import { hasLargeField } from '../runtime/jsonText.ts';
@@ -157,7 +157,8 @@ type Inputs = {
 /** The inputs of a request. Its body is read and parsed for the first call that is allowed. */
 function inputsOf(request: FastifyRequest, reply: FastifyReply): Inputs {
   const isGet = request.method === 'GET';
-  const needsInput = namesOf(request).map((name) => findProcedure(name)?.needsInput ?? true);
+  const called = namesOf(request).map(findProcedure);
+  const needsInput = called.map((procedure) => procedure?.needsInput ?? true);
   if (!isGet && needsInput.includes(true) && request.sentBody.type === undefined)
     throw badRequest(JSON_WANTED, 'body_not_json');
   let body: Promise<string> | undefined;
@@ -173,9 +174,10 @@ function inputsOf(request: FastifyRequest, reply: FastifyReply): Inputs {
         await body;
       }
       parsed ??= isGet ? inputsOfQuery(request) : inputsIn((await body) ?? '', request, 'body');
-      const input = parsed[index] === undefined ? undefined : transformer.input.deserialize(parsed[index]);
-      mustBeReadable(input);
-      return input ?? (needsInput[index] ? input : {});
+      const sent = parsed[index] === undefined ? undefined : transformer.input.deserialize(parsed[index]);
+      mustBeReadable(sent);
+      const input = sent ?? (needsInput[index] ? sent : {});
+      return called[index]?.isPaged ? withoutDirection(input) : input;
     },
   };
   return inputs;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { EXAMPLES } from '../../client/testing/examples.ts';
 import { FIXED_SETTINGS } from '../../client/testing/messages.ts';
+import { HAS_ONE_FIELD } from '../../shared/rows.ts';
 import { procedures as called, type Procedure, subscriptions } from '../api/procedures.ts';
 import { COMMON_REASONS, specificReasons } from '../api/reasons.ts';
 import { environmentSchema } from '../runtime/env.ts';
@@ -156,7 +157,9 @@ function printArray({ items, prefixItems }: Schema, models: Models): string {
   return `Array<${items ? print(items, models) : 'unknown'}>`;
 }
 
-function printObject({ properties = {}, required = [], additionalProperties }: Schema, models: Models): string {
+function printObject(schema: Schema, models: Models): string {
+  const { properties = {}, required = [], additionalProperties } = schema;
+  if (HAS_ONE_FIELD in schema) return printAsUnion(properties, models);
   const fields = Object.entries(properties).map(([name, field]) => {
     const isRequired = required.includes(name);
     const type = isRequired ? print(field, models) : union([print(field, models), 'undefined']);
@@ -165,6 +168,16 @@ function printObject({ properties = {}, required = [], additionalProperties }: S
   });
   if (typeof additionalProperties === 'object') fields.push(`[name: string]: ${print(additionalProperties, models)};`);
   return block(fields);
+}
+
+/** One type for each field, in which the others are undefined. */
+function printAsUnion(fields: Models, models: Models): string {
+  const typeWith = (one: string) =>
+    Object.entries(fields).map(([name, field]) => {
+      const typed = name === one ? `${name}: ${print(field, models)};` : `${name}?: undefined;`;
+      return `${commentOnField(field, models)}${typed}`;
+    });
+  return union(Object.keys(fields).map((name) => block(typeWith(name))));
 }
 
 const union = (types: string[]) => [...new Set(types)].join(' | ');

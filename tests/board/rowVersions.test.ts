@@ -254,14 +254,26 @@ describe('If-Match', () => {
     expect(await rpcOutcomeOf(master)).toBe('404 not_found');
   });
 
-  it('422 for an if_version that is empty or not text, over RPC', async () => {
+  it('422 for an if_version that is empty, not text, or still an ETag, over RPC', async () => {
     const { asMember, project } = await givenWorld();
     const id = await givenCard(project);
-    const outcomes = ['', null, 5].map((if_version: any) =>
+    const tag = await tagOf('cards', id);
+    const outcomes = ['', null, 5, tag, `W/${tag}`, tag.slice(1)].map((if_version: any) =>
       rpcOutcomeOf(asMember.rpc.cards.update.mutate({ id, title: 'x', if_version })),
     );
 
-    expect(await Promise.all(outcomes)).toEqual(Array(3).fill('422 invalid_input'));
+    expect(await Promise.all(outcomes)).toEqual(Array(6).fill('422 invalid_input'));
+  });
+
+  it('422 for an ETag as the if_version of a card in a list, with what to send', async () => {
+    const { asMember, project } = await givenWorld();
+    const id = await givenCard(project);
+    const cards = [{ id, title: 'x', if_version: await tagOf('cards', id) }];
+
+    expect(await asMember.post(`${CARDS}/update-many`, { cards })).toMatchObject({
+      status: 422,
+      body: { message: 'cards.0.if_version must not have quotes: send what is between those of the `ETag`.' },
+    });
   });
 });
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { MutationObserver } from '@tanstack/react-query';
+import { InfiniteQueryObserver, MutationObserver } from '@tanstack/react-query';
 import { createTRPCClient, httpBatchLink, httpLink } from '@trpc/client';
 import superjson from 'superjson';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { AppRouter } from '../../client/router.ts';
 import { testService } from '../harness/service.ts';
 import { connect, explain } from '../harness/stockClient.ts';
@@ -77,6 +77,58 @@ it('TanStack Query calls the service', async () => {
   expect((await queryClient.fetchQuery(trpc.boards.get.queryOptions({ id: board }))).board.title).toBe('Launch');
   expect((await create.mutate({ title: 'Typed' })).card.title).toBe('Typed');
   expect(await refusalOf(create.mutate({ title: '' }))).toBe('422 invalid_input: title');
+});
+
+describe('infinite queries of TanStack Query', () => {
+  it('read a list page by page', async () => {
+    const { url } = await testService();
+    const { asMember } = await givenWorld();
+    const cards = Array.from({ length: 120 }, (_, at) => ({ title: `Card ${at}` }));
+    await asMember.rpc.cards.createMany.mutate({ cards });
+    const { queryClient, trpc } = connect(url, asMember.token!);
+
+    const { pages } = await queryClient.fetchInfiniteQuery({
+      ...trpc.cards.list.infiniteQueryOptions({ limit: 50 }, { getNextPageParam: ({ next_cursor }) => next_cursor }),
+      pages: 5,
+    });
+
+    expect(pages.map((page) => page.cards.length)).toEqual([50, 50, 20]);
+    expect(pages.flatMap((page) => page.cards.map(({ title }) => title))).toEqual(cards.map(({ title }) => title));
+  });
+
+  it('422 for a page before the first one, with what to do', async () => {
+    const { url } = await testService();
+    const { asMember } = await givenWorld();
+    const { queryClient, trpc } = connect(url, asMember.token!);
+    const options = trpc.cards.list.infiniteQueryOptions(
+      {},
+      { getNextPageParam: () => null, getPreviousPageParam: () => 'before' },
+    );
+    await queryClient.fetchInfiniteQuery(options);
+
+    const { error } = await new InfiniteQueryObserver(queryClient, options).fetchPreviousPage();
+
+    expect(error).toMatchObject({
+      message:
+        'direction can only be forward: keep the pages that you have read, and send `next_cursor` for the one behind them.',
+      data: { httpStatus: 422 },
+    });
+  });
+
+  it('send a direction that only lists know, and only over RPC', async () => {
+    const { url } = await testService();
+    const { asMember } = await givenWorld();
+    const refusal = { direction: ['direction is not a known field.'] };
+    const { cards } = connect(url, asMember.token!).client;
+    const [sideways, forward] = [{ direction: 'sideways' }, { id: 1, direction: 'forward' }];
+
+    expect(await refusalOf(cards.list.query(sideways as object))).toBe('422 invalid_input: direction');
+    expect(await refusalOf(cards.get.query(forward))).toBe('422 invalid_input: direction');
+    const rest = await asMember.post('/services/operations/v1/operations/cards/list', { direction: 'forward' });
+    expect(rest).toMatchObject({ status: 422, body: { errors: refusal } });
+    const tool = await asMember.tool('cards_list', { direction: 'forward' });
+    expect(tool.body.result.structuredContent.error.errors).toEqual(refusal);
+  });
 });
 
 it('the page about the client shows the program of this test', () => {

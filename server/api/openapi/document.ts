@@ -1,6 +1,7 @@
 import { generateOpenApiDocument } from 'trpc-to-openapi';
-import { SENT_AS_TEXT } from '../../../shared/fields.ts';
+import { EMPTY_IS_NULL, SENT_AS_TEXT } from '../../../shared/fields.ts';
 import { requestExamples } from '../../../shared/requestExample.ts';
+import { HAS_ONE_FIELD } from '../../../shared/rows.ts';
 import { ACCESS } from '../../domain/access/access.ts';
 import { VERSION } from '../../runtime/version.ts';
 import { type Deprecation, deprecationInWords } from '../deprecation.ts';
@@ -137,8 +138,9 @@ function completeOperation({ paths, components: { schemas } }: OpenApiDocument, 
   }
 
   const parameters = rest.query.map((field) => {
-    const { description, ...schema } = sent!.properties![field]!;
-    return { name: field, in: 'query', required: false, description, schema };
+    const { description, [EMPTY_IS_NULL]: isEmptyNull, ...schema } = sent!.properties![field]!;
+    const noted = isEmptyNull === true && { [EMPTY_IS_NULL]: true };
+    return { name: field, in: 'query', required: false, description, schema, ...noted };
   });
   operation.parameters = [
     ...parameters,
@@ -210,8 +212,8 @@ function errorResponse(status: ErrorStatus, procedure: RestProcedure, schemas: R
 }
 
 /**
- * Converts our own keywords to standard ones: a field sent as text becomes a string, `example` becomes `examples`. Removes
- * `additionalProperties: false` from responses: callers must accept new fields.
+ * Converts our own keywords to standard ones: a field sent as text becomes a string, `example` becomes `examples`, and what takes
+ * an empty text as null says so. Removes `additionalProperties: false` from responses: callers must accept new fields.
  */
 function toStandardKeywords(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(toStandardKeywords);
@@ -221,10 +223,14 @@ function toStandardKeywords(node: unknown): unknown {
     const contentSchema = toStandardKeywords(typed);
     return { type: 'string', description, contentMediaType: 'application/json', contentSchema };
   }
+  if (EMPTY_IS_NULL in node) {
+    const { [EMPTY_IS_NULL]: isSo, description, ...field } = node as Schema;
+    return toStandardKeywords({ ...field, description: `${description} Empty text is null.` });
+  }
 
   return Object.fromEntries(
     Object.entries(node).flatMap(([key, value]) => {
-      if (key === 'additionalProperties' && value === false) return [];
+      if (key === HAS_ONE_FIELD || (key === 'additionalProperties' && value === false)) return [];
       if (key !== 'example') return [[key, toStandardKeywords(value)]];
       // `example` stays in the content of a body; it is deprecated only in schemas.
       return 'schema' in node ? [[key, value]] : [['examples', [value]]];

@@ -15,9 +15,7 @@ import {
   MemberPage,
   MemberSet,
 } from '../../../shared/member.ts';
-import { isAllowed, type Role } from '../../../shared/user.ts';
 import { pausedWebhooks } from '../../../shared/webhook.ts';
-import type { ProofNeed } from '../../domain/access/proofNeed.ts';
 import { inviteMember, listInvitations, withdrawInvitation } from '../../domain/account/invitation.ts';
 import { addMember, leaveProject, listMembers, removeMember, setMember } from '../../domain/account/member.ts';
 import { rest } from '../restOperation.ts';
@@ -29,22 +27,16 @@ import {
   viewerProcedure,
 } from '../trpc.ts';
 
-/** An owner can invite, remove and make webhooks. */
-const AS_OWNER: ProofNeed = {
-  for: 'the role owner',
-  isNeeded: ({ role }: { role: Role }) => isAllowed(role, 'manage'),
-};
-
 export const memberRouter = router({
   invite: rest(ownerOrSuperadminProcedure, '/services/platforms/v1/members/invite', {
     status: 201,
     message: 'Invitation created.',
     summary: 'Invite a member',
     description:
-      'Invites an e-mail address to a project. It gets a mail with a link, if the service sends mails; its user becomes a member by accepting, and an address without an account signs up. A second invitation changes the role.',
+      'Invites an e-mail address to a project. It gets a mail with a link, if the service sends mails; its user becomes a member by accepting, and an address without an account signs up. A second invitation changes the role. A key gives the role owner only with the scope `admin`, too.',
   })
     .meta({
-      proof: AS_OWNER,
+      proof: 'always',
       events: ['invitation.created'],
       reasons: ['already_a_member', 'place_full', 'too_many_mails'],
     })
@@ -78,7 +70,7 @@ export const memberRouter = router({
     description: 'Adds a registered user to a project, by e-mail address, without asking them. Owners invite instead.',
   })
     .meta({
-      proof: AS_OWNER,
+      proof: 'always',
       events: ['member.added'],
       reasons: ['other_project', 'not_registered', 'already_a_member'],
     })
@@ -89,10 +81,11 @@ export const memberRouter = router({
   set: rest(ownerOrSuperadminProcedure, '/services/platforms/v1/members/set', {
     message: 'Member set.',
     summary: 'Set the role of a member',
-    description: 'Changes the role of a member; superadmins also add users. The last owner stays one.',
+    description:
+      'Changes the role of a member; superadmins also add users. The last owner stays one. A key gives the role owner only with the scope `admin`, too.',
   })
     .meta({
-      proof: AS_OWNER,
+      proof: { for: 'a higher role, or a new member' },
       events: ['member.updated', 'member.added', 'webhook.disabled'],
       reasons: ['not_a_member', 'unknown_reference', 'last_owner'],
     })

@@ -171,6 +171,7 @@ export const userRouter = router({
     message: 'Users.',
     summary: 'List users',
     description: 'Users by id, or those that a text finds, page by page.',
+    namesRow: false,
   })
     .input(UserList)
     .output(UserPage)

@@ -62,7 +62,7 @@ export const webhookRouter = router({
   })
     .meta({
       proof: {
-        for: 'an address, and to activate it',
+        for: 'an address, further types, and to activate it',
         isNeeded: ({ url, is_active }: WebhookUpdate) => url != null || is_active === true,
       },
       events: ['webhook.updated'],

@@ -2,7 +2,7 @@ import { TRPCError } from '@trpc/server';
 import { type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
 import { ofRows, toFailure } from '../../../shared/errors.ts';
-import { InvalidRow, type MODES, type RowError } from '../../../shared/rows.ts';
+import { InvalidRow, type MODES, type RowError, type RowResult } from '../../../shared/rows.ts';
 import { lockProjects } from '../../database/projectLock.ts';
 import type { ActedIn, ProjectCaller, ProjectContext, With } from '../access/context.ts';
 import { bound, isEnough, permitOf, roleIn } from '../access/permission.ts';
@@ -49,7 +49,7 @@ export function makeRowList<Row extends object>(
         const error = errors.get(at);
         return error ? { error: toRowError(error) } : { [name]: saved.get(at) };
       });
-      return { results: results as ({ [Key in Name]?: Saved } & { error?: RowError })[] };
+      return { results: results as RowResult<Name, Saved>[] };
     },
   };
 }

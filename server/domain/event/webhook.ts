@@ -23,6 +23,7 @@ import { daysBefore, NOW } from '../../database/timestamp.ts';
 import { addressProblem } from '../../security/outgoing.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { namedProject } from '../account/member.ts';
+import { mustBeProven } from '../account/proof.ts';
 import { writeEvents } from './event.ts';
 import { latestPlace } from './feed.ts';
 import { LEASE_AFTER_CHANGE } from './webhookLease.ts';
@@ -105,6 +106,7 @@ export async function updateWebhook(context: ProjectContext, { id, url, types, i
   };
   return transact(context.db, async (db) => {
     const before = await rowById(db, 'webhooks', id, COLUMNS, { lock: 'update', missing: unknownWebhook });
+    if (hasMore(sent.types, before.types)) await mustBeProven({ ...context, db }, 'always', undefined);
     const isSwitchedOn = is_active === true && (!before.is_active || before.right_lost_at !== null);
     const fields: string[] = (['url', 'types', 'is_active'] as const).filter(
       (field) => sent[field] !== undefined && !isDeepStrictEqual(sent[field], before[field]),
@@ -130,6 +132,10 @@ export async function updateWebhook(context: ProjectContext, { id, url, types, i
     return { webhook };
   });
 }
+
+/** Whether it gets events that it did not get before; null is all types. */
+const hasMore = (types: readonly string[] | null | undefined, before: readonly string[] | null) =>
+  types !== undefined && before !== null && (types === null || types.some((type) => !before.includes(type)));
 
 /** Whose right to the events counts from now on. */
 const makerOf = ({ caller }: ProjectContext) => ({

@@ -62,8 +62,12 @@ const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** How long after each failure the next attempt follows, as Standard Webhooks recommends it; later on once a day. */
-const RETRY_SECONDS = [5, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, DAY];
+/** How long after each failure the next attempt follows: soon, since later events wait for it; in the end once a day. */
+const RETRY_SECONDS = [
+  ...[5, 15, 30],
+  ...[1, 2, 5, 15, 30].map((minutes) => minutes * MINUTE),
+  ...[2, 5, 10, 14, 20].map((hours) => hours * HOUR),
+];
 
 /** Up to a tenth longer, so that the receivers on a host that was down are not all called at once. */
 export const retrySeconds = (failures: number, random: () => number = Math.random): number =>
