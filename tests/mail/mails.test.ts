@@ -119,7 +119,7 @@ describe('the text', () => {
     ['second_factor_enabled', 'A second factor of your account'],
     ['second_factor_dropped', 'The second factor of your account'],
     ['identity_linked', 'An account at an identity provider'],
-    ['key_created', 'An API key of your account ("<b>CI</b> Bcc: x@example.test")'],
+    ['key_created', 'An API key of your account ("<b>CI</b> Bcc: x＠example․test")'],
   ])('of %s says what happened, when, and what to do; no link', async (kind, happened) => {
     const user = await givenUser();
     const data = { by_superadmin: true, ...(kind === 'key_created' && { name: '<b>CI</b>\r\nBcc: x@example.test' }) };
@@ -135,6 +135,17 @@ describe('the text', () => {
     expect(await links()).toEqual([]);
   });
 
+  it('has names in which mail programs find no address to make a link of', async () => {
+    const project = 'Pay at https://evil.example/x or evil.example, e.g. by a@evil.example';
+    await givenInvited('new@example.test', { project, inviter: 'www.evil.example' });
+
+    const [mail] = await server.sendDue();
+
+    const own = [mail!.subject, mail!.text, mail!.html].join().replaceAll(BASE, '');
+    expect(own).not.toMatch(/\w\.(example|evil)|@evil|s:\/\/evil/);
+    expect(mail!.text).toContain('"Pay at https꞉//evil․example/x or evil․example, e․g. by a＠evil․example"');
+  });
+
   it('takes names and addresses as text: no headers, no lines, no HTML', async () => {
     const name = 'Evil"\r\nBcc: victim@example.test\r\n\r\n<script>\u202e';
     await givenInvited('one@example.test', { project: `${name}${'x'.repeat(200)}`, inviter: name });
@@ -147,14 +158,14 @@ describe('the text', () => {
     const [{ headers, html, raw, subject }] = sent as [(typeof sent)[number]];
     expect(Object.keys(headers)).not.toContain('bcc');
     expect(raw).not.toMatch(/^bcc/im);
-    expect(subject).toMatch(/^Invitation to the project "Evil" Bcc: victim@example.test <script> x+…"$/);
+    expect(subject).toMatch(/^Invitation to the project "Evil" Bcc: victim＠example․test <script> x+…"$/);
     expect(html).not.toContain('<script>');
     expect(await mails()).toMatchObject([{ state: 'sent' }, { state: 'failed', failures: 1 }, { state: 'failed' }]);
   });
 });
 
 describe('the order', () => {
-  it('is resets, confirmations, invitations, notices; the oldest first', async () => {
+  it('is resets, confirmations, notices, invitations; the oldest first', async () => {
     const [first, second] = [await givenUser(), await givenUser()];
     await queue({ kind: 'key_created', email: first.email, user_id: first.id });
     await givenInvited('new@example.test');
@@ -164,7 +175,7 @@ describe('the order', () => {
     const sent = await server.sendDue({ at: Date.now() + SECOND });
 
     expect(sent.map(({ subject }) => subject.slice(0, 10))).toEqual(
-      ['Set a new password', 'Set a new password', 'Confirm', 'Invitation', 'A new API key'].map((it) =>
+      ['Set a new password', 'Set a new password', 'Confirm', 'A new API key', 'Invitation'].map((it) =>
         expect.stringContaining(it.slice(0, 7)),
       ),
     );

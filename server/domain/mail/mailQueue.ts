@@ -21,9 +21,10 @@ export type ClaimedMail = Pick<
 const LEASE = sql`interval '30 seconds'`;
 export const LONGEST_ATTEMPT_MILLISECONDS = 20_000;
 
-/** Whoever waits for a link goes first: a thousand invitations don't delay a reset. */
-const URGENCY: MailKind[] = ['password_reset', 'address_confirmation', 'invitation'];
-const urgency = sql`coalesce(array_position(${sql.lit(`{${URGENCY.join()}}`)}::text[], kind), 9)`;
+/** Mails with a link that somebody waits for go first, then notices about accounts, then invitations, of which there may be a thousand. */
+const URGENCY: MailKind[] = ['password_reset', 'address_confirmation'];
+const LAST: MailKind = 'invitation';
+const urgency = sql`case kind when ${sql.lit(LAST)} then 9 else coalesce(array_position(${sql.lit(`{${URGENCY.join()}}`)}::text[], kind), 5) end`;
 
 /**
  * Claims the most urgent mail that is due: of the first of each kind, which an index finds, however many wait. Mails of a restored or

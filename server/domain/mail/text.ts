@@ -128,9 +128,17 @@ function noticeOf({ kind, name, isBySuperadmin, when }: Extract<Facts, { kind: N
 
 const LONGEST_NAME = 80;
 
-/** Names are text of other users: on one line, without invisible characters, and short. */
+/** Characters by which mail programs find addresses to make links of, and others that look the same. */
+const LINKED: [RegExp, string][] = [
+  [/:(?=\/\/)/g, '\ua789'],
+  [/\.(?=[^\s.])/g, '\u2024'],
+  [/@/g, '\uff20'],
+];
+
+/** Names are text of other users: on one line, without invisible characters, short, and never a link. */
 function quoted(name: string): string {
-  const line = name.replaceAll(/[\p{C}\p{Z}]+/gu, ' ').trim();
+  const plain = LINKED.reduce((text, [linked, other]) => text.replaceAll(linked, other), name);
+  const line = plain.replaceAll(/[\p{C}\p{Z}]+/gu, ' ').trim();
   const short = [...line].slice(0, LONGEST_NAME).join('');
   return `"${short === line ? line : `${short}…`}"`;
 }
