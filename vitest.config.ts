@@ -11,10 +11,11 @@ if (server.url === undefined) console.log(`\nSKIPPED: the suites on a PostgreSQL
 if (!hasServerPrograms())
   console.log('\nSKIPPED: the suites with replicas. The programs of a PostgreSQL server are not installed.\n');
 
-/** Where the embedded database has its own way: text search, one connection for all, large work in slices. */
-const ON_BOTH = ['account/erasure', 'operation/idempotency', 'board/search', 'event/webhooks'].map(
-  (suite) => `tests/${suite}.test.ts`,
-);
+/** Where the embedded database has its own way: text search, one connection for all, large work in slices, upkeep, open metrics. */
+const ON_BOTH = [
+  ...['account/erasure', 'operation/idempotency', 'board/search', 'event/webhooks'],
+  ...['database/upkeep', 'http/operatorPaths'],
+].map((suite) => `tests/${suite}.test.ts`);
 
 /** The longest suites start first, so that all workers end at about the same time. */
 const LONGEST = (

@@ -36,7 +36,7 @@ describe.skipIf(!hasBrowser)('the desk', () => {
   const agree = async (page: Page, name: string, question: RegExp) => {
     await button(page, name).click();
     await page.getByRole('dialog').getByText(question).waitFor();
-    await page.getByRole('dialog').getByRole('button').last().click();
+    await page.getByRole('dialog').getByRole('button').first().click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
   };
   /** Reads a secret, which is shown once. */

@@ -166,7 +166,7 @@ describe('events follow', () => {
     await again.stop();
 
     expect(shown).toContain('The connection is back. No event was missed.\n');
-  }, 30_000);
+  });
 
   it('1 for a key that is revoked meanwhile, with the cursor; 2 for an unknown type', async () => {
     const { rpc } = member;

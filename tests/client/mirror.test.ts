@@ -129,7 +129,7 @@ describe('a mirror', () => {
     await rpc.cards.update.mutate({ id: cards[0]!, title: 'Changed' });
     await feedComplete();
     await mirror.refresh();
-    const [lastEvent] = /(?<="lastEvent":")\d+/.exec(await readFile(path, 'utf8')) ?? [];
+    const lastEvent = (await readFile(path, 'utf8')).match(/(?<="lastEvent":")\d+/g)?.at(-1);
     const openAfter = async (event: string | undefined) => {
       const lost = (text: string) =>
         text.replaceAll('"Changed"', '"Lost"').replaceAll(`:"${lastEvent}"`, `:"${event}"`);

@@ -10,7 +10,7 @@ let project: Project;
 beforeAll(async () => {
   [deckhand, other] = await Promise.all([startDeckhand(), startDeckhand()]);
   project = await deckhand.givenProject();
-}, 120_000);
+});
 afterEach(() => deckhand.clock.reset());
 afterAll(() => Promise.all([deckhand.stop(), other.stop()]));
 

@@ -28,7 +28,7 @@ beforeAll(async () => {
   project = await givenProject('client', 'server');
   const guide = await readFile(join(project, 'node_modules/deckhand-client/testing.md'), 'utf8');
   examples = [...guide.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code!);
-}, 120_000);
+});
 afterAll(removeProcesses);
 
 describe('the packed test kit', () => {
@@ -81,7 +81,7 @@ describe('the packed test kit', () => {
     expect(stdout).not.toContain('"level"');
     expect({ workers: workers.length, otherUrls }).toEqual({ workers: 2, otherUrls: [] });
     await expect(fetch(url!)).rejects.toThrow('fetch failed');
-  }, 180_000);
+  });
 
   it('ends with its process, logs if asked to, and writes nothing to disk', async () => {
     const empty = await givenDirectory();
@@ -155,7 +155,7 @@ describe('the packed service', () => {
     expect(stdout).toContain('The tables are up to date.');
     expect(await readRows({ DATA_DIR }, migratedBefore)).toEqual([{ is: true }]);
     // All checks of the contract, beside other suites.
-  }, 180_000);
+  });
 });
 
 const MISSPELT = `import { aCard, startDeckhand } from 'deckhand-client/testing';

@@ -1,9 +1,12 @@
 import { describe, expect, it } from 'vitest';
+import type { z } from 'zod';
 import { type Operation, operationsOf, responsesOf } from '../../server/api/openapi/document.ts';
 import type { Schema } from '../../server/api/openapi/example.ts';
 import { restProcedures } from '../../server/api/procedures.ts';
 import { document } from '../../server/contract/violations.ts';
 import { recentProof } from '../../shared/account.ts';
+import { LARGEST_INTEGER } from '../../shared/limits.ts';
+import { manyRows } from '../../shared/rows.ts';
 import { schemasIn } from '../harness/schemas.ts';
 import answers from '../recording/answers.json' with { type: 'json' };
 
@@ -178,13 +181,51 @@ describe('the OpenAPI document', () => {
         .filter(([name]) => !(path.includes('/identity-') && name in recentProof))
         .filter(
           ([, { description }]) =>
-            !/^((?!if not sent).)* Not changed if not sent(; null clears it| or null)\.$/.test(description!),
+            !/^((?!if not sent).)* Not changed if not sent(; null clears it| or null)\.( Empty text is null\.)?$/.test(
+              description!,
+            ),
         )
         .map(([name]) => `${path} ${name}`);
     });
 
     expect(updates.length).toBeGreaterThan(8);
     expect(wrong).toEqual([]);
+  });
+
+  it('says of each field that takes an empty text as null that it does, and of no other one', () => {
+    const isEmptyNull = (field: unknown) => (field as z.ZodType).safeParse('').data === null;
+    const saysSo = (field: { description?: string } | undefined) =>
+      / Empty text is null\.$/.test(field?.description ?? '');
+    const compared = restProcedures.flatMap(({ name, input, rest }) => {
+      const { requestBody, parameters = [] } = document.paths[rest.path]!.post;
+      const { $ref } = requestBody?.content['application/json'].schema ?? {};
+      const sent: Record<string, Schema> = {
+        ...($ref && document.components.schemas[$ref.split('/').at(-1)!]!.properties),
+      };
+      const { list = '', row } = (input && manyRows.get(input)) ?? {};
+      const rows = row ? Object.entries((row as z.ZodObject).shape) : [];
+      return [
+        ...Object.entries((input as z.ZodObject | undefined)?.shape ?? {}).map(([field, schema]) => {
+          const described = sent[field] ?? parameters.find((parameter) => parameter.name === field);
+          return { place: `${name} ${field}`, isNull: isEmptyNull(schema), isSaid: saysSo(described) };
+        }),
+        ...rows.map(([field, schema]) => {
+          const described = sent[list]!.items!.properties![field];
+          return { place: `${name} ${list} ${field}`, isNull: isEmptyNull(schema), isSaid: saysSo(described) };
+        }),
+      ];
+    });
+
+    expect(compared.filter(({ isNull, isSaid }) => isNull !== isSaid)).toEqual([]);
+    expect(compared.filter(({ isSaid }) => isSaid).length).toBeGreaterThan(60);
+  });
+
+  it('has no limits of numbers in JavaScript, only of the service', () => {
+    const isOpen = ({ type, minimum }: Schema) => type === 'integer' && Number(minimum) < -LARGEST_INTEGER - 1;
+    const inRequests = schemas.filter(({ place }) => /^\/\w*Request\b/.test(place));
+
+    expect(schemas.filter(({ schema }) => isOpen(schema))).toEqual([]);
+    expect(inRequests.filter(({ schema }) => Number(schema.maximum) > LARGEST_INTEGER)).toEqual([]);
   });
 
   it('says who may call each operation: all master operations are for superadmins', () => {
@@ -252,6 +293,8 @@ describe('the OpenAPI document', () => {
   });
 
   it('contains no internal names of its generators', () => {
-    expect(JSON.stringify(document)).not.toMatch(/x-sent-as-text|error\.(BAD|INTERNAL)/);
+    expect(JSON.stringify(document)).not.toMatch(
+      /x-sent-as-text|x-empty-is-null|x-has-one-field|error\.(BAD|INTERNAL)/,
+    );
   });
 });

@@ -1,3 +1,5 @@
+import { type IncomingMessage, request } from 'node:http';
+import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { responsesOf } from '../../server/api/openapi/document.ts';
 import { restProcedures } from '../../server/api/procedures.ts';
@@ -105,5 +107,17 @@ describe('GET /pages/demo-users.json', () => {
     await asAdmin.rpc.users.update.mutate({ id: 5, is_active: false });
 
     expect(await names()).toEqual(['Admin', 'Member', 'Viewer']);
+  });
+
+  it('lists nobody for another name of this machine, which a page elsewhere could give it', async () => {
+    const listed = (host: string) =>
+      new Promise((resolve, reject) => {
+        const answered = (answer: IncomingMessage) => resolve(json(answer));
+        request(`${demo.url}/pages/demo-users.json`, { headers: { host } }, answered).on('error', reject).end();
+      });
+
+    for (const host of ['evil.example', 'evil.example:3000', '127.0.0.1.evil.example', 'a b'])
+      expect([host, await listed(host)]).toEqual([host, []]);
+    expect(await listed('[::1]:3000')).not.toEqual([]);
   });
 });

@@ -7,7 +7,7 @@ let answers: Recording;
 
 beforeAll(async () => {
   answers = await makeCalls();
-}, 120_000);
+});
 
 describe('the recording', () => {
   it('has one answer for each call, in the same order', () => {

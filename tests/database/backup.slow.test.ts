@@ -189,7 +189,7 @@ describe('deckhand database restore', () => {
     await expectNewIds(restored.url);
     await restored.stop();
     await expectPaused(DATA_DIR);
-  }, 120_000);
+  });
 
   it('brings back what a killed service had acknowledged', async () => {
     const DATA_DIR = await givenDemoDirectory();

@@ -54,7 +54,7 @@ describe('a prepared database', () => {
 
     expect(pending).toEqual([]);
     expect(oneRow(rows).count).toBe(0);
-  }, 120_000);
+  });
 
   it('is made once, and again after a change; an old one is removed then', async () => {
     const first = (await makePrepared(cache, sources, makeFake))!;

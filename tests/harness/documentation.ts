@@ -41,6 +41,7 @@ const RUN_ELSEWHERE: Record<string, string> = {
   'claude mcp add --transport http deckhand http://127.0.0.1:3000/mcp --header "Authorization: Bearer $DECKHAND_KEY"':
     'the test of the official client connects in the same way',
   'npx deckhand database copy --resume-webhooks --without-erasures': 'the test of the copy runs it',
+  'npx deckhand database lock-demo-users': 'the test of the first users runs it',
   'npx deckhand database finish-upgrade': 'the test of levels runs it',
   'pg_dump --format=custom --file=deckhand.dump': 'the test of pg_dump runs it',
   'createdb deckhand_restored\npg_restore --dbname=deckhand_restored --no-owner --no-privileges --single-transaction deckhand.dump':
@@ -225,6 +226,10 @@ export function testCommandsOf(chosen: (page: string) => boolean): void {
     '%s: they work, and print what it shows',
     async (page) => {
       await applyChanges(page);
+      for (const earlier of DONE_BEFORE[page] ?? []) {
+        await runInShell(scriptOf(commandsOf(earlier)));
+        await MORE_CHECKS[earlier]?.();
+      }
       const commands = commandsOf(page);
       const { code, printed } = await runInShell(scriptOf(commands), {
         typed: 'a good password\n',
@@ -239,6 +244,9 @@ export function testCommandsOf(chosen: (page: string) => boolean): void {
     LONGEST_PAGE_MILLISECONDS,
   );
 }
+
+/** The pages whose steps a reader has taken on the same service. */
+const DONE_BEFORE: Record<string, string[]> = { 'docs/tutorial.md': ['README.md'] };
 
 /** What else is checked on the service of a page. */
 const MORE_CHECKS: Record<string, () => Promise<void>> = {

@@ -78,12 +78,12 @@ export async function givenCuttingProxyTo(serverUrl: string, { seed, share }: { 
       });
     }
     near.on('data', (bytes) => {
-      if (random() >= share / 4) return far.write(bytes);
+      if (cuts.requests > 0 && random() >= share / 4) return far.write(bytes);
       cuts.requests++;
       return cut();
     });
     far.on('data', (bytes) => {
-      if (random() >= share) return near.write(bytes);
+      if (cuts.answers > 0 && random() >= share) return near.write(bytes);
       cuts.answers++;
       return near.write(bytes.subarray(0, Math.floor(random() * bytes.length)), cut);
     });

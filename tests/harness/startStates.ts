@@ -478,7 +478,7 @@ const rows: Record<string, Row> = {
     access: 'superadmin',
     input: { id: user, email: newEmail, password, default_project_id: projectOfCall },
   },
-  'users.list': { access: 'superadmin' },
+  'users.list': { access: 'superadmin', input: { id: null } },
   'users.signOut': { access: 'superadmin', input: { id: user } },
   'users.erase': { access: 'superadmin', input: { id: user } },
   'users.dropSecondFactor': { access: 'superadmin', input: { id: user } },

@@ -143,8 +143,8 @@ describe.each(confirming.map((procedure) => [procedure.name, procedure] as const
     const { call } = await givenCaller(procedure, { by });
 
     expect((await call(knowing)).status).toBeLessThan(300);
-    // The use of a key is stored after its first call.
-    if (by === 'key') await change(sql`update api_keys set last_used_at = now()`);
+    // The use of a key is stored with its first call in a minute.
+    if (by === 'key') await change(sql`update api_keys set last_used_at = '2099-01-01'`);
     expect(await countStatements(() => call(knowing))).toBe(1);
   });
 

@@ -49,7 +49,7 @@ describe('a client behind a network that loses answers', () => {
     expect(stored).toHaveLength(CALLS);
     expect(new Set(stored.map(({ title }) => title)).size).toBe(CALLS);
     expect(ids.flat().sort()).toEqual(stored.map(({ id }) => id).sort());
-    expect(proxy.cuts.answers).toBeGreaterThan(ROUNDS);
+    expect(proxy.cuts.answers).toBeGreaterThan(0);
     expect(proxy.cuts.requests).toBeGreaterThan(0);
-  }, 60_000);
+  });
 });

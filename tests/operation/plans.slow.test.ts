@@ -65,7 +65,7 @@ describe.skipIf(!databaseUrl)('with 100,000 cards', () => {
     await filled.close();
     client = new pg.Client({ connectionString: url });
     await client.connect();
-  }, 180_000);
+  });
   afterAll(() => client?.end());
 
   /** The large tables that a statement would scan. */

@@ -101,6 +101,7 @@ const withPlaceholders = (text: string) =>
   text
     .replace(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, '<token>')
     .replace(/"version":"\d+-\d+"/g, '"version":"<version>"')
+    .replace(/"retryAfterSeconds":\d+/g, '"retryAfterSeconds":"<number>"')
     .replace(/[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g, '<uuid>')
     .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, (time) => (isRecent(time) ? '<time>' : time));
 

@@ -25,7 +25,7 @@ const COMMAND = 'server/cli/deckhand.js';
 let sandbox: StartedService;
 beforeAll(async () => {
   sandbox = await startProgram([COMMAND, 'sandbox', '--port', '0', '--state', 'empty'], {});
-}, 120_000);
+});
 afterAll(removeProcesses);
 
 describe('npx deckhand sandbox', () => {

@@ -22,7 +22,7 @@ const receivers: { close: () => void }[] = [];
 beforeAll(async () => {
   given = await givenSandbox();
   other = await givenSandbox({ state: 'empty' });
-}, 120_000);
+});
 afterEach(() => {
   for (const receiver of receivers.splice(0)) receiver.close();
 });
