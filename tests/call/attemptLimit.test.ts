@@ -1,9 +1,10 @@
 import { pino } from 'pino';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { makeAttemptLimit } from '../../server/limits/attemptLimit.ts';
 import { countInMemory, openCounters } from '../../server/limits/counters.ts';
 import { makeRateLimit } from '../../server/limits/rateLimit.ts';
+import { fakeTimers } from '../harness/timers.ts';
 
 const givenAttemptLimit = () =>
   makeAttemptLimit((keyPrefix, points, duration) => new RateLimiterMemory({ keyPrefix, points, duration }));
@@ -60,10 +61,8 @@ describe('guessing', () => {
 });
 
 describe('a failure', () => {
-  afterEach(() => void vi.useRealTimers());
-
   it('no longer counts after its window, also if the clock was moved there', async () => {
-    vi.useFakeTimers({ toFake: ['Date'] });
+    fakeTimers('Date');
     const attemptLimit = makeAttemptLimit(countInMemory);
     const attempt = { email: 'a@b.test', address: '10.0.0.1' };
     for (let at = 0; at < 10; at++) await attemptLimit.countFailure(attempt);
@@ -78,7 +77,6 @@ describe('a failure', () => {
 describe('the rate limit', () => {
   const givenLimit = async (limit: number) =>
     makeRateLimit(await openCounters(undefined, pino({ level: 'silent' })), limit);
-  afterEach(() => void vi.useRealTimers());
 
   it('gives calls back, never more than the limit, and the key is no longer exhausted', async () => {
     const { count, giveBack, exhausted } = await givenLimit(3);
@@ -93,7 +91,7 @@ describe('the rate limit', () => {
   });
 
   it('gives nothing back in the next window', async () => {
-    vi.useFakeTimers();
+    fakeTimers('Date', 'performance');
     const { count, giveBack } = await givenLimit(3);
     const counted = await count('user:1', 3);
 
@@ -104,7 +102,7 @@ describe('the rate limit', () => {
   });
 
   it('forgets keys whose window has ended, also while another one is always above it', async () => {
-    vi.useFakeTimers();
+    fakeTimers('Date', 'performance');
     const { count } = await givenLimit(1);
     await count('user:1', 1);
     await vi.advanceTimersByTimeAsync(30_000);

@@ -1,6 +1,7 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { makeFairQueue } from '../../server/runtime/fairQueue.ts';
 import { Leaving } from '../../server/runtime/leaving.ts';
+import { fakeTimers } from '../harness/timers.ts';
 
 const FULL = new Error('full');
 const LIMITS = { running: 2, runningPerKey: 2, waiting: 100, waitingPerKey: 100, refuse: () => FULL };
@@ -38,10 +39,6 @@ function givenQueue(options: Partial<Parameters<typeof makeFairQueue>[0]> = {}) 
   };
   return { queue, run, started, end, settle, orderOf };
 }
-
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 describe('a fair queue', () => {
   it('tells how much runs and waits', async () => {
@@ -128,7 +125,7 @@ describe('a fair queue', () => {
   });
 
   it('waits longer, if allowed, when only work of the same key is in the way', async () => {
-    vi.useFakeTimers();
+    fakeTimers('performance');
     const queue = makeFairQueue({ ...LIMITS, running: 3, runningPerKey: 1, longestWaitMilliseconds: 1000 });
     const { promise, resolve } = Promise.withResolvers<void>();
     void queue.run('a', () => promise);
@@ -180,7 +177,7 @@ describe('a fair queue', () => {
   });
 
   it('refuses work that waited too long, and frees its place', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    fakeTimers();
     const { run, started, end, settle } = givenQueue({
       running: 1,
       waiting: 1,

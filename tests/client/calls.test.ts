@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { format } from 'node:util';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { Client, ClientOptions } from '../../client/client.ts';
 import {
   broken,
@@ -15,14 +15,10 @@ import {
   refusal,
   success,
 } from '../harness/client.ts';
+import { fakeTimers } from '../harness/timers.ts';
 
 const USER = { email: 'a@example.test', password: 'a password' };
 const CODE_NEEDED = refusal(401, { reason: 'code_required' }, 'A code is needed.');
-
-afterEach(() => {
-  vi.restoreAllMocks();
-  vi.useRealTimers();
-});
 
 describe('a call that failed', () => {
   const LIST = (client: Client) => client.boards.list.query();
@@ -150,7 +146,7 @@ describe('an idempotency key', () => {
 
 describe('a signal', () => {
   it('ends the wait for a retry', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    fakeTimers('performance');
     const { client, called } = givenAnswers({}, refusal(429, { retryAfterSeconds: 30 }));
     const controller = new AbortController();
 

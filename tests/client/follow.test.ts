@@ -1,16 +1,13 @@
 import { getEventListeners } from 'node:events';
 import superjson from 'superjson';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Client, ClientOptions } from '../../client/client.ts';
 import { errorOf, type GivenAnswer, givenAnswers, networkFailure, page, refusal, success } from '../harness/client.ts';
+import { fakeTimers } from '../harness/timers.ts';
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  fakeTimers('performance');
   vi.spyOn(Math, 'random').mockReturnValue(0);
-});
-afterEach(() => {
-  vi.restoreAllMocks();
-  vi.useRealTimers();
 });
 
 const SIGN_IN = { email: 'a@example.test', password: 'a password' };

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import superjson from 'superjson';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { Client, ClientOptions } from '../../client/client.ts';
 import { LARGEST_BODY_BYTES, MOST_BODY_FIELDS } from '../../shared/limits.ts';
 import {
@@ -13,17 +13,11 @@ import {
   refusal,
   success,
 } from '../harness/client.ts';
-import { realSetTimeout, replaceTimers } from '../harness/timers.ts';
-
-afterEach(() => {
-  vi.restoreAllMocks();
-  vi.useRealTimers();
-});
+import { fakeTimers, realSetTimeout, replaceTimers } from '../harness/timers.ts';
 
 const create = (client: Client, title: string) => client.cards.create.mutate({ title });
 const createAll = (client: Client, count: number) => Promise.all(titlesOf(count).map((title) => create(client, title)));
 const titlesOf = (count: number) => Array.from({ length: count }, (_, index) => `Card ${index}`);
-const useFakeTimers = () => vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
 
 /** Lets faked time pass until a call is done: between two timers, it may need any number of turns of the event loop. */
 async function timePassing<Result>(call: Promise<Result>, stepMilliseconds = 1): Promise<Result> {
@@ -173,7 +167,7 @@ describe('a burst', () => {
 
 describe('a call that waits for the rate limit', () => {
   const givenWaiting = (options: Partial<ClientOptions> = {}, ...more: Answer[]) => {
-    useFakeTimers();
+    fakeTimers('performance');
     const over = refusing('over_rate_limit', () => true, { retryAfterSeconds: 30 });
     return givenAnswers(options, over, echo, ...more);
   };
@@ -203,7 +197,7 @@ describe('a call that waits for the rate limit', () => {
   });
 
   it('goes on with what is left of its time-out', async () => {
-    useFakeTimers();
+    fakeTimers('performance');
     const over = refusing('over_rate_limit', () => true, { retryAfterSeconds: 30 });
     const late: Answer = (...parts) => new Promise((resolve) => setTimeout(() => resolve(over(...parts)), 3000));
     const { client, called } = givenAnswers({ timeoutMilliseconds: 5000 }, late, silence);
@@ -247,7 +241,7 @@ describe('a rate limit that is used up', () => {
   const sizes = (called: string[]) => called.map((names) => names.split(',').length);
 
   it('is asked for its next window by one call, and then all are sent together', async () => {
-    useFakeTimers();
+    fakeTimers('performance');
     const { client, called } = givenAnswers({}, answered(0), withQuota(OVER, 0), echo);
     await Promise.all([create(client, 'The last of its window'), vi.advanceTimersByTimeAsync(5)]);
 
@@ -268,7 +262,7 @@ describe('a rate limit that is used up', () => {
   });
 
   it('is asked again after an answer that does not tell', async () => {
-    useFakeTimers();
+    fakeTimers('performance');
     const { client, called } = givenAnswers({}, answered(0), echo, echo);
 
     const created = (async () => {
@@ -281,7 +275,7 @@ describe('a rate limit that is used up', () => {
   });
 
   it('does not keep others from the next window if the call that asks takes long', async () => {
-    useFakeTimers();
+    fakeTimers('performance');
     const { client, called } = givenAnswers({}, answered(0), silence, echo);
     await Promise.all([create(client, 'The last of its window'), vi.advanceTimersByTimeAsync(10)]);
     const controller = new AbortController();
@@ -304,7 +298,7 @@ describe('a rate limit that is used up', () => {
   });
 
   it('leaves no timer behind if the answer says when the window ends', async () => {
-    useFakeTimers();
+    fakeTimers('performance');
     const held = Promise.withResolvers<void>();
     const { client } = givenAnswers({}, answered(0), (...parts) => held.promise.then(() => OVER(...parts)), echo);
     await Promise.all([create(client, 'The last of its window'), vi.advanceTimersByTimeAsync(5)]);
@@ -351,7 +345,7 @@ describe('an aborted call', () => {
 
   /** Calls by title, each with its own signal. */
   function givenCalls(options: Partial<ClientOptions>, ...answers: Answer[]) {
-    useFakeTimers();
+    fakeTimers('performance');
     const onRetry = vi.fn();
     const titles: string[][] = [];
     const requests: RequestInit[] = [];
@@ -465,7 +459,7 @@ describe('a pause before a retry', () => {
   });
 
   it('doubles up to a minute, and is up to a half shorter, so that clients spread', async () => {
-    useFakeTimers();
+    fakeTimers('performance');
     const onRetry = vi.fn();
     const { client } = givenAnswers({ retries: 9, onRetry }, ...Array(9).fill(networkFailure), echo);
     const random = vi.spyOn(Math, 'random').mockReturnValue(0);
@@ -482,7 +476,7 @@ describe('a pause before a retry', () => {
   const BUSY = refusing('service_busy', () => true, { retryAfterSeconds: 50 });
 
   it('keeps its place, which relieves the service', async () => {
-    useFakeTimers();
+    fakeTimers('performance');
     const { client, called } = givenAnswers({ maxInFlight: 1 }, BUSY, echo, echo);
 
     const both = Promise.all([create(client, 'A'), create(client, 'B')]);
@@ -494,7 +488,7 @@ describe('a pause before a retry', () => {
   });
 
   it('does not count against the default time-out; the next attempt does', async () => {
-    useFakeTimers();
+    fakeTimers('performance');
     const { client } = givenAnswers({}, BUSY, silence);
 
     const thrown = errorOf(client.boards.list.query());
@@ -521,7 +515,7 @@ describe('a silent service', () => {
     ['a query', 60_000, (client: Client) => client.boards.list.query()],
     ['a mutation', 300_000, (client: Client) => create(client, 'A')],
   ])('ends %s after %d ms, and the calls that wait for their turn are sent', async (_, milliseconds, call) => {
-    useFakeTimers();
+    fakeTimers('performance');
     const begun = performance.now();
     const ended: number[] = [];
     const { client, called } = givenAnswers({ maxInFlight: 1 }, silence, echo);
@@ -541,7 +535,7 @@ describe('a silent service', () => {
     ['at first', {}],
     ['when the token has expired', { token: 'old' }, refusal(401)],
   ])('is not confused with a person who takes long to type a code %s', async (_, options, ...expired) => {
-    useFakeTimers();
+    fakeTimers('performance');
     const asked = Promise.withResolvers<string>();
     const signIn = { email: 'a@example.test', password: 'a password', code: () => asked.promise };
     const needed = refusal(401, { reason: 'code_required' });

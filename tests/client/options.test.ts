@@ -1,16 +1,12 @@
 import { format } from 'node:util';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { DeckhandError } from '../../client/client.ts';
 import { broken, errorOf, givenAnswers, givenFastRetries, page, refusal, success } from '../harness/client.ts';
+import { fakeTimers } from '../harness/timers.ts';
 
 const WARNING = " The call may have been executed: repeat it with the error's idempotencyKey to get its response.";
 const SIGN_IN = { email: 'a@example.test', password: 'a password' };
 const silence = () => new Promise<Response>(() => undefined);
-
-afterEach(() => {
-  vi.restoreAllMocks();
-  vi.useRealTimers();
-});
 
 describe('the project of a call', () => {
   it('is that of the client, of `as`, or of the call', async () => {
@@ -47,7 +43,7 @@ describe('a time-out', () => {
     ['a query', 'No response within 5000 ms.', 'query'],
     ['a mutation', `No response within 5000 ms.${WARNING}`, 'mutation'],
   ])('ends %s', async (_, message, kind) => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    fakeTimers('performance');
     const { client } = givenAnswers({}, silence);
     const options = { timeoutMilliseconds: 5000 };
 
@@ -63,7 +59,7 @@ describe('a time-out', () => {
   });
 
   it('of the client includes retries, and leaves no timer behind', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    fakeTimers('performance');
     const { client, called } = givenAnswers({ timeoutMilliseconds: 3000 }, refusal(429, { retryAfterSeconds: 9 }));
 
     const thrown = errorOf(client.boards.list.query());

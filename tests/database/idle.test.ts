@@ -1,16 +1,15 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { pino } from 'pino';
-import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { openServices } from '../../server/api/services.ts';
 import { startWork } from '../../server/boot/work.ts';
 import { readSettings } from '../../server/runtime/env.ts';
 import { databaseUrl, TEST_SECRET, testDatabase, withOwnDatabase } from '../harness/service.ts';
 import { statementsOf } from '../harness/statements.ts';
+import { fakeTimers } from '../harness/timers.ts';
 import { givenProject, givenWebhook } from '../harness/world.ts';
 
 withOwnDatabase();
-
-afterEach(() => void vi.useRealTimers());
 
 /** Until the statements that are under way have ended, and no others follow. */
 async function quiet(): Promise<void> {
@@ -35,12 +34,12 @@ it.skipIf(!databaseUrl)('an idle process sends one statement in five seconds, an
   // Long after the last large deletion of another suite, which is still looked after for a while.
   const now = performance.now.bind(performance);
   vi.spyOn(performance, 'now').mockImplementation(() => now() + 3_600_000);
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
+  const end = fakeTimers();
 
   const statements = await statementsOf(async (sent) => {
     const stop = startWork(settings, services, log, { url: 'http://localhost', announce: () => undefined });
     onTestFinished(async () => {
-      vi.useRealTimers();
+      end();
       await stop();
     });
     await vi.advanceTimersByTimeAsync(0);

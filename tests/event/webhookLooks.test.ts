@@ -1,10 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { type NextLook, startLooks } from '../../server/domain/event/webhookLooks.ts';
+import { fakeTimers } from '../harness/timers.ts';
 
 const NOTHING: NextLook = { isWaiting: false, dueInMilliseconds: null, seen: 0 };
 
-beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
+beforeEach(() => void fakeTimers('performance'));
 
 /** Looks that find this, and when they were. */
 async function givenLooks(found: () => NextLook = () => NOTHING) {
