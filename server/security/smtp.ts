@@ -1,10 +1,14 @@
 import { once } from 'node:events';
+import { Readable } from 'node:stream';
 
 /** A mail as people read it. */
 export type Message = { id: string; to: string; subject: string; text: string; html: string };
 
-/** Sends a message, or throws a `MailFailure`. The signal ends the attempt. */
-export type SendMessage = (message: Message, signal: AbortSignal) => Promise<void>;
+/** The signal ends an attempt. `recipientMilliseconds`: how long the server may think about the recipient. Default: as long as it likes. */
+type AttemptLimits = { signal: AbortSignal; recipientMilliseconds?: number | undefined };
+
+/** Sends a message, or throws a `MailFailure`. */
+export type SendMessage = (message: Message, limits: AttemptLimits) => Promise<void>;
 
 /** Why a message was not sent, in words for operators: without the message, its link, or the password of the mail server. */
 export class MailFailure extends Error {
@@ -31,7 +35,7 @@ export const SMTP_LIMITS = { connectionTimeout: 8000, greetingTimeout: 8000, dns
 
 /** Sends by the server of an SMTP_URL, with a connection for each message. */
 export function makeSmtp(url: string, from: string, limits: Partial<typeof SMTP_LIMITS> = {}): SendMessage {
-  return async ({ id, to, ...contents }, signal) => {
+  return async ({ id, to, ...contents }, { signal: ended, recipientMilliseconds }) => {
     // Loaded with the first mail.
     const [{ default: Connection }, { default: Composer }, { parseConnectionUrl }, { default: parseAddress }] =
       await Promise.all([
@@ -61,7 +65,10 @@ export function makeSmtp(url: string, from: string, limits: Partial<typeof SMTP_
       debug: false,
       transactionLog: false,
     });
-    let isSending = false;
+    let stage: Stage = 'server';
+    const late = new AbortController();
+    const signal = AbortSignal.any([ended, late.signal]);
+    let timer: NodeJS.Timeout | undefined;
     try {
       await Promise.race([
         // Rejects with an error of the connection, too, and when the attempt is ended.
@@ -70,17 +77,30 @@ export function makeSmtp(url: string, from: string, limits: Partial<typeof SMTP_
           await answered((done) => connection.connect(done));
           if (auth && connection.allowsAuth) await answered((done) => connection.login(auth, done));
           const message = await composed.build();
-          isSending = true;
-          await answered((done) => connection.send({ from: sender.address, to: [to] }, message, done));
+          stage = 'recipient';
+          if (recipientMilliseconds) timer = setTimeout(() => late.abort(), recipientMilliseconds);
+          // Read when the server has taken the recipient.
+          const text = Readable.from(
+            (function* () {
+              clearTimeout(timer);
+              stage = 'text';
+              yield message;
+            })(),
+          );
+          await answered((done) => connection.send({ from: sender.address, to: [to] }, text, done));
         })(),
       ]);
     } catch (error) {
-      throw failureOf(signal.aborted ? { code: 'ETIMEDOUT' } : (error as SmtpError), isSending);
+      throw failureOf(signal.aborted ? { code: 'ETIMEDOUT' } : (error as SmtpError), stage);
     } finally {
+      clearTimeout(timer);
       connection.close();
     }
   };
 }
+
+/** What an attempt waits for: the connection and the sign-in, the recipient, or the text. */
+type Stage = 'server' | 'recipient' | 'text';
 
 type Connect = { auth?: { user: string; pass: string } } & Record<string, unknown>;
 
@@ -101,7 +121,7 @@ type SmtpError = {
  * Only refusals of a recipient or a message are permanent: a wrong password or sender is corrected by an operator. The words of
  * the server are kept only where it has not seen the message, since it could repeat the link.
  */
-function failureOf(error: SmtpError, isSending: boolean): MailFailure {
+function failureOf(error: SmtpError, stage: Stage): MailFailure {
   const { code = '', command = '', response, permanent: isPermanent = false } = error;
   const codes = response?.match(/^\d{3}(?:[ -]\d\.\d{1,3}\.\d{1,3})?/)?.[0] ?? '';
   const words = (response ?? '').replaceAll(/[^\P{C} ]+|\s+/gu, ' ').slice(0, 200);
@@ -109,7 +129,12 @@ function failureOf(error: SmtpError, isSending: boolean): MailFailure {
   if (command === 'DATA') return new MailFailure(`The mail server refused the message (${codes}).`, { isPermanent });
   if (code === 'EENVELOPE' && command === 'API')
     return new MailFailure('The address of the recipient is not one that mails can be sent to.', { isPermanent: true });
-  const ofServer = { isOfServer: true, isUncertain: isSending && !response };
+  const isUncertain = stage === 'text' && !response;
+  if (code === 'ETIMEDOUT' && stage === 'recipient')
+    return new MailFailure('The mail server did not answer in time whether it takes the recipient.');
+  if (code === 'ETIMEDOUT' && stage === 'text')
+    return new MailFailure('The mail server did not answer in time whether it takes the text.', { isUncertain });
+  const ofServer = { isOfServer: true, isUncertain };
   if (command === 'MAIL FROM')
     return new MailFailure(`The mail server refused the sender, see MAIL_FROM: ${words}`, ofServer);
   if (code === 'EAUTH')

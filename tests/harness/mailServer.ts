@@ -4,7 +4,8 @@ import { sql } from 'kysely';
 import { pino } from 'pino';
 import { SMTPServer, type SMTPServerSession } from 'smtp-server';
 import { expect } from 'vitest';
-import { type Mailing, sendNext } from '../../server/domain/mail/sending.ts';
+import { claimMail } from '../../server/domain/mail/mailQueue.ts';
+import { type Mailing, sendMail } from '../../server/domain/mail/sending.ts';
 import { makeSmtp } from '../../server/security/smtp.ts';
 import { testDb } from './world.ts';
 
@@ -26,9 +27,9 @@ export type ReceivedMail = {
 
 /**
  * What the server does with the next mails: takes them, refuses recipients for good or for now, refuses the text for good, never
- * answers (from the greeting on, or after the text), or closes the connection after the text.
+ * answers (from the greeting on, after the recipient, or after the text), or closes the connection after the text.
  */
-export type Behaviour = 'take' | 'refuse' | 'defer' | 'refuse text' | 'no greeting' | 'stall' | 'drop';
+export type Behaviour = 'take' | 'refuse' | 'defer' | 'refuse text' | 'no greeting' | 'hang' | 'stall' | 'drop';
 
 export const MAIL_FROM = 'Deckhand <deckhand@mail.test>';
 /** Where links lead in `sendDue`. */
@@ -57,6 +58,7 @@ export async function givenMailServer() {
     onRcptTo: ({ address }, _, done) => {
       const doing = behaviour(address);
       if (doing === 'refuse') return done(refusal(550, '5.1.1 No such user here'));
+      if (doing === 'hang') return;
       done(doing === 'defer' ? refusal(451, '4.7.1 Try again later') : null);
     },
     onData: async (stream, session, done) => {
@@ -111,7 +113,8 @@ export async function givenMailServer() {
       const now = at === undefined ? undefined : sql<Date>`${new Date(at)}::timestamptz`;
       const send = makeSmtp(settings.SMTP_URL, MAIL_FROM);
       const mailing: Mailing = { db: await testDb(), log, base: BASE, send, now, ...more };
-      while ((await sendNext(mailing, new AbortController().signal)) !== 'nothing due');
+      for (let mail = await claimMail(mailing); mail; mail = await claimMail(mailing))
+        await sendMail(mailing, mail, new AbortController().signal);
       return received.slice(before);
     },
     close: () => new Promise<void>((done) => server.close(done)),

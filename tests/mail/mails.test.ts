@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { remindersOf, resumeWebhooks } from '../../server/database/level.ts';
 import { query, transact } from '../../server/database/query.ts';
 import { removeSome } from '../../server/database/removal.ts';
 import { findLink } from '../../server/domain/mail/link.ts';
-import { type QueuedMail, queueMails } from '../../server/domain/mail/mail.ts';
+import { callForMail, type QueuedMail, queueMails } from '../../server/domain/mail/mail.ts';
 import { mailRemoval } from '../../server/domain/mail/mailList.ts';
 import {
   claimMail,
@@ -17,13 +17,13 @@ import {
 } from '../../server/domain/mail/mailQueue.ts';
 import { showOn, startMails } from '../../server/domain/mail/mailWork.ts';
 import { linkOf, writeMail } from '../../server/domain/mail/text.ts';
-import { makeSmtp, SMTP_LIMITS } from '../../server/security/smtp.ts';
+import { MailFailure, makeSmtp, SMTP_LIMITS } from '../../server/security/smtp.ts';
 import type { MailKind } from '../../shared/mail.ts';
 import { makeCaller } from '../harness/caller.ts';
 import { codeAt, givenProtectedUser, holdTimeStep, SECRET } from '../harness/codes.ts';
 import { BASE, type Behaviour, givenMailServer, MAIL_FROM, type MailServer } from '../harness/mailServer.ts';
 import { givenService, type TestService, withOwnDatabase } from '../harness/service.ts';
-import { realSetTimeout, replaceTimers } from '../harness/timers.ts';
+import { fakeTimers, realSetTimeout, replaceTimers } from '../harness/timers.ts';
 import { givenInvitation, givenToken, givenUser, givenWorld, PASSWORD, testDb } from '../harness/world.ts';
 
 const SECOND = 1000;
@@ -317,7 +317,14 @@ describe('a failed attempt', () => {
     ],
     ['a refused text', 'refuse text', own, 'failed', 'The mail server refused the message (554 5.7.1).'],
     ['no greeting', 'no greeting', impatient, 'waiting', 'The mail server did not answer in time.'],
-    ['no answer', 'stall', impatient, 'waiting', 'The mail server did not answer in time.'],
+    [
+      'no answer to the recipient',
+      'hang',
+      impatient,
+      'waiting',
+      'The mail server did not answer in time whether it takes the recipient.',
+    ],
+    ['no answer', 'stall', impatient, 'waiting', 'The mail server did not answer in time whether it takes the text.'],
     ['an ended connection', 'drop', own, 'waiting', 'The mail server closed the connection.'],
     [
       'a wrong password',
@@ -357,6 +364,27 @@ describe('a failed attempt', () => {
 
   it('is not ended while the mail server may still answer: each answer may take as long as the attempt', () => {
     expect(SMTP_LIMITS.socketTimeout).toBeGreaterThanOrEqual(LONGEST_ATTEMPT_MILLISECONDS);
+  });
+
+  const message = { id: 'one', to: 'a@example.test', subject: 'A', text: 'A', html: 'A' };
+  const { signal } = new AbortController();
+
+  it('of a recipient that the mail server thinks about for too long is not one of the server', async () => {
+    server.behave('hang');
+
+    await expect(own()(message, { signal, recipientMilliseconds: 20 })).rejects.toMatchObject({
+      ...{ isOfServer: false, isPermanent: false, isUncertain: false },
+    });
+  });
+
+  it('is no matter of how long the mail server thinks about the text', async () => {
+    fakeTimers();
+    server.beforeAnswer(() => vi.advanceTimersByTime(60_000));
+
+    await own()(message, { signal, recipientMilliseconds: 5000 });
+
+    server.beforeAnswer(() => undefined);
+    expect(server.received).toHaveLength(1);
   });
 
   it('signs in with the user of SMTP_URL', async () => {
@@ -439,6 +467,75 @@ describe('the work of a process', () => {
     await server.lastTo(second.email);
     await work.stop();
     expect(await mails()).toMatchObject([{ state: 'sent' }, { state: 'sent' }]);
+  });
+
+  /** A process that sends to everybody but these, whose mail servers do not answer. Returns whom it has begun to send to. */
+  async function givenHanging(hangs: (to: string) => boolean) {
+    const begun: string[] = [];
+    const end = Promise.withResolvers<void>();
+    const work = await start(async ({ to }) => {
+      begun.push(to);
+      if (hangs(to)) await end.promise;
+    });
+    onTestFinished(async () => {
+      end.resolve();
+      await work.stop();
+    });
+    return begun;
+  }
+
+  it('sends what others wait for while the recipients of a project hang, whose invitations go one by one', async () => {
+    const { project, users } = await world();
+    for (const at of [1, 2, 3, 4, 5]) {
+      const email = `${at}@hanging${at}.test`;
+      const invitation_id = await givenInvitation(project, { email }, { invited_by: users.owner.id });
+      await queue({ kind: 'invitation', email, invitation_id });
+    }
+    await givenInvited('other@example.test');
+    const { email } = await givenReset({});
+
+    const begun = await givenHanging((to) => to.includes('hanging'));
+
+    await expect.poll(() => begun.toSorted()).toEqual(['1@hanging1.test', email, 'other@example.test'].toSorted());
+    await givenReset({ email: 'late@example.test' });
+    await expect.poll(() => begun).toContain('late@example.test');
+    expect(begun.filter((to) => to.includes('hanging'))).toEqual(['1@hanging1.test']);
+  });
+
+  it('keeps connections free for first attempts of mails about accounts, and for other domains', async () => {
+    for (const at of [1, 2, 3]) await givenReset({ email: `again${at}@slow${at}.test` });
+    await change(sql`update mails set failures = 1`);
+    for (const at of [1, 2, 3]) await givenReset({ email: `${at}@hanging.test` });
+    await givenInvited('new@example.test');
+
+    const begun = await givenHanging(() => true);
+
+    await expect.poll(() => begun).toHaveLength(4);
+    expect(begun.toSorted()).toEqual(['1@hanging.test', '2@hanging.test', 'again1@slow1.test', 'again2@slow2.test']);
+  });
+
+  it('tries with one mail at a time while the mail server is not there', async () => {
+    for (const at of [1, 2, 3, 4, 5]) await givenReset({ email: `${at}@example.test` });
+    const together: number[] = [];
+    let underWay = 0;
+    const ends: (() => void)[] = [];
+    const work = await start(async () => {
+      together.push(++underWay);
+      await new Promise<void>((resolve) => ends.push(resolve));
+      underWay--;
+      throw new MailFailure('It is not there.', { isOfServer: true });
+    });
+    await expect.poll(() => ends).toHaveLength(2);
+    for (const end of ends.splice(0)) end();
+    await expect.poll(async () => (await mails()).filter(({ failures }) => failures > 0)).toHaveLength(2);
+
+    callForMail();
+    work.wake();
+    await expect.poll(() => ends).toHaveLength(1);
+    for (const end of ends.splice(0)) end();
+    await work.stop();
+
+    expect(together).toEqual([1, 2, 1]);
   });
 
   it('stops soon while the mail server stalls, and gives the lease back', async () => {

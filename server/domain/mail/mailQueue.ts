@@ -15,7 +15,13 @@ export type MailStore = {
 export type ClaimedMail = Pick<
   Row<'mails'>,
   'id' | 'kind' | 'email' | 'user_id' | 'invitation_id' | 'data' | 'failures' | 'created_at'
-> & { lease: string };
+> & { lease: string; project_id: number | null };
+
+/** What this process does not send now, so that nobody's mails take all connections. */
+export type Busy = { projects: number[]; domains: string[]; hasRoomForRest: boolean };
+const NOTHING_BUSY: Busy = { projects: [], domains: [], hasRoomForRest: true };
+
+export const domainOf = (email: string) => email.replace(/^[^@]*@?/, '').toLowerCase();
 
 /** Longer than the longest attempt, `LONGEST_ATTEMPT_MILLISECONDS`. */
 const LEASE = sql`interval '30 seconds'`;
@@ -30,7 +36,10 @@ const urgency = sql`case kind when ${sql.lit(LAST)} then 9 else coalesce(array_p
  * Claims the most urgent mail that is due: of the first of each kind, which an index finds, however many wait. Mails of a restored or
  * copied database are held, like its webhooks, until an operator resumes them.
  */
-export async function claimMail({ db, now = NOW }: MailStore): Promise<ClaimedMail | undefined> {
+export async function claimMail(
+  { db, now = NOW }: MailStore,
+  { projects, domains, hasRoomForRest }: Busy = NOTHING_BUSY,
+): Promise<ClaimedMail | undefined> {
   const [claimed] = await query(
     db,
     plannedEachTime(sql<ClaimedMail>`
@@ -38,11 +47,15 @@ export async function claimMail({ db, now = NOW }: MailStore): Promise<ClaimedMa
         select d.* from unnest(${sql.lit(`{${MAIL_KINDS.join()}}`)}::text[]) as k (kind) cross join lateral (
           select id, kind, next_attempt_at from mails
           where state = 'waiting' and kind = k.kind and next_attempt_at <= ${now} and (leased_until is null or leased_until < ${now})
+            and (${hasRoomForRest} or (failures = 0 and kind <> ${LAST}))
+            and lower(substring(email, position('@' in email) + 1)) <> all(${domains}::text[])
+            and (invitation_id is null or (select project_id from invitations where id = invitation_id) <> all(${projects}::int[]))
           order by next_attempt_at, id limit 1 for update skip locked) as d
         where not exists (select from database_state where webhooks_paused_at is not null)
       ), due as (select id from first order by ${urgency}, next_attempt_at, id limit 1)
       update mails m set leased_until = ${now} + ${LEASE} from due where m.id = due.id
-      returning m.id, m.kind, m.email, m.user_id, m.invitation_id, m.data, m.failures, m.created_at, m.leased_until::text as lease`),
+      returning m.id, m.kind, m.email, m.user_id, m.invitation_id, m.data, m.failures, m.created_at, m.leased_until::text as lease,
+        (select project_id from invitations where id = m.invitation_id)`),
   );
   return claimed;
 }

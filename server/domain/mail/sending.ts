@@ -6,7 +6,6 @@ import { findFacts } from './facts.ts';
 import { addLink, hashLinkSecret } from './link.ts';
 import {
   type ClaimedMail,
-  claimMail,
   LONGEST_ATTEMPT_MILLISECONDS,
   type MailStore,
   recordDropped,
@@ -23,13 +22,18 @@ export type Mailing = MailStore & {
   send: SendMessage;
 };
 
-/** `failing`: the mail server is not there, or refuses everything. */
-type Look = 'nothing due' | 'done' | 'failing';
+/** A mail server that asks others about an address takes longer: the next attempts have this time, in connections of their own. */
+const FIRST_RECIPIENT_MILLISECONDS = 5000;
 
-/** Sends the next mail that is due. A process that is killed before it records the outcome leads to another attempt, by any. */
-export async function sendNext(mailing: Mailing, stopping: AbortSignal): Promise<Look> {
-  const mail = await claimMail(mailing);
-  if (!mail) return 'nothing due';
+/**
+ * Attempts to send a mail. A process that is killed before it records the outcome leads to another attempt, by any. `failing`: the mail
+ * server is not there, or refuses everything.
+ */
+export async function sendMail(
+  mailing: Mailing,
+  mail: ClaimedMail,
+  stopping: AbortSignal,
+): Promise<'done' | 'failing'> {
   const signal = AbortSignal.any([stopping, AbortSignal.timeout(LONGEST_ATTEMPT_MILLISECONDS)]);
   try {
     if (await attempt(mailing, mail, signal)) await recordSent(mailing, mail);
@@ -61,7 +65,10 @@ async function attempt({ db, base, send }: Mailing, mail: ClaimedMail, signal: A
   // The same for each attempt, so that mail programs can show a doubled mail once.
   const id = `deckhand.${mail.id}.${mail.created_at.getTime()}`;
   try {
-    await send({ id, to: facts.to, ...words }, signal);
+    await send(
+      { id, to: facts.to, ...words },
+      { signal, recipientMilliseconds: mail.failures === 0 ? FIRST_RECIPIENT_MILLISECONDS : undefined },
+    );
   } catch (error) {
     const isUncertain = error instanceof MailFailure && error.isUncertain;
     if (secret && !isUncertain)
