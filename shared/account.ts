@@ -15,12 +15,20 @@ const password = secret.meta({ description: 'The current password.' });
 const revoke_keys = flag.meta({
   description: 'Whether to revoke all API keys of the account, too; false if not sent.',
 });
-const keys_left = count.meta({ description: 'Number of API keys of the account that are still valid.', example: 0 });
+/** What still gives access to an account whose sessions were ended. */
+export const accessLeft = {
+  keys_left: count.meta({ description: 'Number of API keys of the account that are still valid.', example: 0 }),
+  identities_left: count.meta({
+    description:
+      'Number of linked identities that can still sign in. Those that were linked after the last sign-in in another session were unlinked.',
+    example: 0,
+  }),
+};
 
 export const SignOutEverywhere = z.object({ revoke_keys });
 SignOutEverywhere.register(requestExamples, { example: { revoke_keys: true } });
 export type SignOutEverywhere = z.output<typeof SignOutEverywhere>;
-export const SignedOutEverywhere = z.object({ keys_left });
+export const SignedOutEverywhere = z.object(accessLeft);
 
 export const PasswordChange = z.object({
   password,
@@ -33,7 +41,7 @@ export type PasswordChange = z.output<typeof PasswordChange>;
 /** A password change ends every session, including the caller's; this token belongs to a new one. */
 export const PasswordChanged = z.object({
   token: z.string().meta({ description: 'The Bearer token for later calls.' }),
-  keys_left,
+  ...accessLeft,
 });
 
 export const DefaultProject = z.object({ project_id: id.meta({ description: 'An active project of the caller.' }) });

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { count, email, id, newPassword, text, untrimmed } from './fields.ts';
+import { accessLeft } from './account.ts';
+import { email, id, newPassword, text, untrimmed } from './fields.ts';
 import { requestExamples } from './requestExample.ts';
 import { ROLES } from './user.ts';
 
@@ -24,9 +25,7 @@ export const PasswordReset = z.object({
 });
 PasswordReset.register(requestExamples, { example: { secret: EXAMPLE_SECRET, new_password: 'a long sentence' } });
 export type PasswordReset = z.output<typeof PasswordReset>;
-export const PasswordResetDone = z.object({
-  keys_left: count.meta({ description: 'Number of API keys of the account that are still valid.', example: 0 }),
-});
+export const PasswordResetDone = z.object(accessLeft);
 
 export const AddressChange = z.object({ email: email.meta({ description: 'The new address.' }) });
 AddressChange.register(requestExamples, { example: { email: 'new@demo.test' } });

@@ -62,7 +62,7 @@ describe('a key of a service with API_KEYS_MAX_DAYS', () => {
     expect(keys.map(({ expires_at, created_at }) => expires_at!.getTime() - created_at.getTime())).toEqual(
       Array(2).fill(MAX_DAYS * DAY),
     );
-    expect(await rpc.account.signOutEverywhere.mutate({})).toEqual({ keys_left: 1 });
+    expect(await rpc.account.signOutEverywhere.mutate({})).toEqual({ keys_left: 1, identities_left: 0 });
   });
 
   it('begins a new age with a rotation, while the previous secret ends no later than before', async () => {

@@ -2,16 +2,20 @@ import { describe, expect, it } from 'vitest';
 import { makeSecretBox } from '../../server/security/secretBox.ts';
 import { makeCaller, refusalOf, type TestCaller } from '../harness/caller.ts';
 import { codeAt, givenProtectedUser, holdTimeStep } from '../harness/codes.ts';
+import { eventsOf } from '../harness/events.ts';
 import { givenService, TEST_SECRET, testService, withOwnService } from '../harness/service.ts';
 import {
   givenKey,
+  givenLink,
   givenProject,
   givenToken,
   givenUser,
   givenWorld,
+  insert,
   PASSWORD,
   stored,
   type TestUser,
+  testDb,
 } from '../harness/world.ts';
 
 withOwnService();
@@ -99,11 +103,79 @@ describe('signing out', () => {
     const signOut = async (input?: { revoke_keys: boolean }) =>
       (await asUser(user)).rpc.account.signOutEverywhere.mutate(input);
 
-    expect(await signOut()).toEqual({ keys_left: 1 });
+    expect(await signOut()).toEqual({ keys_left: 1, identities_left: 0 });
     expect((await stored('api_keys', id)).revoked_at).toBeNull();
-    expect(await signOut({ revoke_keys: true })).toEqual({ keys_left: 0 });
+    expect(await signOut({ revoke_keys: true })).toEqual({ keys_left: 0, identities_left: 0 });
     expect((await stored('api_keys', id)).revoked_at).not.toBeNull();
     expect((await stored('api_keys', ofOther)).revoked_at).toBeNull();
+  });
+});
+
+describe('an identity that a thief has linked in a stolen session', () => {
+  const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000);
+  const linked = async ({ id: user_id }: TestUser, days: number) =>
+    insert('identities', {
+      ...{ user_id, issuer: `https://id.example/${user_id}`, subject: `${days} days`, created_at: daysAgo(days) },
+    });
+
+  /** The thief has also signed in with it, and linked another one then. */
+  async function givenStolen(state: object = {}) {
+    const user = await givenUser(state);
+    await linked(user, 9);
+    await givenToken(user, { created_at: daysAgo(8) });
+    const foreign = await linked(user, 3);
+    await givenToken(user, { created_at: daysAgo(2), identity_id: foreign });
+    const second = await linked(user, 1);
+    await givenToken(user, { created_at: new Date(), identity_id: second });
+    return { user, foreign: [foreign, second] };
+  }
+  const subjectsOf = async ({ id }: TestUser) =>
+    (await (await testDb()).selectFrom('identities').select('subject').where('user_id', '=', id).execute()).map(
+      ({ subject }) => subject,
+    );
+
+  it.each<[string, (user: TestUser) => Promise<{ identities_left: number }>]>([
+    ['account.signOutEverywhere', async (user) => (await asUser(user)).rpc.account.signOutEverywhere.mutate({})],
+    [
+      'account.changePassword',
+      async (user) =>
+        (await asUser(user)).rpc.account.changePassword.mutate({ password: PASSWORD, new_password: 'another one' }),
+    ],
+    [
+      'account.resetPassword',
+      async ({ id, email }) =>
+        makeCaller((await testService()).url).rpc.account.resetPassword.mutate({
+          secret: await givenLink({ kind: 'password_reset', email, user_id: id }),
+          new_password: 'another one',
+        }),
+    ],
+  ])('is unlinked by %s, which tells what is left', async (_, call) => {
+    const { user, foreign } = await givenStolen();
+
+    const events = await eventsOf(async () => {
+      expect((await call(user)).identities_left).toBe(1);
+    });
+
+    expect(await subjectsOf(user)).toEqual(['9 days']);
+    const unlinked = events.filter(({ type }) => type === 'identity.unlinked');
+    expect(unlinked.map(({ subject_id }) => subject_id).toSorted()).toEqual(foreign.toSorted());
+  });
+
+  it('stays after a later sign-in with the password elsewhere; and so does the only way to sign in', async () => {
+    const { user } = await givenStolen();
+    await givenToken(user, { created_at: daysAgo(0.5) });
+    const { user: other } = await givenStolen({ password_hash: null });
+    await (await testDb())
+      .deleteFrom('identities')
+      .where('subject', '=', '9 days')
+      .where('user_id', '=', other.id)
+      .execute();
+
+    await (await asUser(user)).rpc.account.signOutEverywhere.mutate({});
+    await (await asUser(other)).rpc.account.signOutEverywhere.mutate({});
+
+    expect(await subjectsOf(user)).toEqual(['9 days', '3 days', '1 days']);
+    expect(await subjectsOf(other)).toEqual(['3 days']);
   });
 });
 

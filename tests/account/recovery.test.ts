@@ -188,7 +188,7 @@ describe('account.resetPassword', () => {
     const change = await givenLink({ kind: 'address_confirmation', email: newEmail(), user_id: user.id });
 
     const events = await eventsOf(async () => {
-      expect(await reset(secret)).toEqual({ keys_left: 1 });
+      expect(await reset(secret)).toEqual({ keys_left: 1, identities_left: 0 });
     });
 
     expect(await reasonOf(caller.rpc.account.whoAmI.query())).toBe('401 credential_invalid');

@@ -88,9 +88,9 @@ export const accountRouter = router({
     message: 'Signed out everywhere.',
     summary: 'Sign out everywhere',
     description:
-      'Ends all sessions of the caller; no device is remembered any more. API keys stay valid unless `revoke_keys` is sent; `keys_left` counts them.',
+      'Ends all sessions of the caller; no device is remembered any more. API keys stay valid unless `revoke_keys` is sent; `keys_left` counts them. Identities that were linked since the last sign-in in another session are unlinked.',
   })
-    .meta({ isDestructive: true, events: ['sessions.ended', 'key.revoked', 'webhook.disabled'] })
+    .meta({ isDestructive: true, events: ['sessions.ended', 'identity.unlinked', 'key.revoked', 'webhook.disabled'] })
     .input(SignOutEverywhere)
     .output(SignedOutEverywhere)
     .mutation(({ ctx, input }) => signOutEverywhere(ctx, input)),
@@ -181,12 +181,12 @@ export const accountRouter = router({
     message: 'Password changed.',
     summary: 'Change your password',
     description:
-      'Changes the password, ends all sessions, and returns the token of a new one. If a second factor is enabled, a code must have been given within the last ten minutes (`account.prove`). API keys stay valid unless `revoke_keys` is sent; `keys_left` counts them.',
+      'Changes the password, ends all sessions, and returns the token of a new one. If a second factor is enabled, a code must have been given within the last ten minutes (`account.prove`). API keys stay valid unless `revoke_keys` is sent; `keys_left` counts them. Identities that were linked since the last sign-in in another session are unlinked.',
   })
     .meta({
       isDestructive: true,
       idempotency: 'secret',
-      events: ['user.password_changed', 'key.revoked', 'webhook.disabled'],
+      events: ['user.password_changed', 'identity.unlinked', 'key.revoked', 'webhook.disabled'],
       reasons: [...PASSWORD_REASONS, 'password_weak', 'proof_required'],
     })
     .input(PasswordChange)
@@ -266,12 +266,12 @@ export const accountRouter = router({
     message: 'Password changed. Sign in with the new one.',
     summary: 'Reset a password',
     description:
-      'Sets a new password with the link of a mail, which works once and for 30 minutes. Ends all sessions; no device is remembered any more. The second factor stays. API keys stay valid: `keys_left` counts them.',
+      'Sets a new password with the link of a mail, which works once and for 30 minutes. Ends all sessions; no device is remembered any more. The second factor stays. API keys stay valid: `keys_left` counts them. Identities that were linked since the last sign-in in another session are unlinked.',
   })
     .meta({
       isDestructive: true,
       idempotency: 'never',
-      events: ['user.password_changed'],
+      events: ['user.password_changed', 'identity.unlinked'],
       reasons: ['link_invalid', 'password_weak', 'too_many_failures'],
     })
     .input(PasswordReset)

@@ -27,6 +27,7 @@ import { endLinks } from '../mail/link.ts';
 import { notify } from '../mail/mail.ts';
 import { countFailure, mustBeAllowed } from './attempt.ts';
 import { countTry, openSecret, RESET_FAILURES } from './code.ts';
+import { unlinkDoubtful } from './identity.ts';
 import { revokeKeys } from './key.ts';
 import { isOwnProject, unknownProject } from './project.ts';
 import { isProven, noSecondFactor, proofRequired, proveIdentity, proveSecondFactor } from './proof.ts';
@@ -66,7 +67,8 @@ export async function signOutEverywhere(context: AccountContext, { revoke_keys }
   return transact(context.db, async (db) => {
     await signOutOf({ ...context, db }, id);
     if (revoke_keys) await revokeKeys({ ...context, db }, id);
-    return { keys_left: await countValidKeys({ ...context, db }, id) };
+    const identities_left = await unlinkDoubtful({ ...context, db }, id, context.caller.sessionId);
+    return { keys_left: await countValidKeys({ ...context, db }, id), identities_left };
   });
 }
 
@@ -112,6 +114,7 @@ export async function changePassword(context: AccountContext, { password, new_pa
       .where('id', '=', context.caller.sessionId)
       .executeTakeFirst();
     await endSessions(db, id);
+    const identities_left = await unlinkDoubtful({ ...context, db }, id, context.caller.sessionId);
     await endLinks(db, [user.email], ['password_reset'], id);
     const session = await openSession(
       { ...context, db },
@@ -122,7 +125,7 @@ export async function changePassword(context: AccountContext, { password, new_pa
     await writeEvents({ ...context, db }, [{ type: 'user.password_changed', subject_id: id }]);
     await notify({ ...context, db }, 'password_changed', id);
     if (revoke_keys) await revokeKeys({ ...context, db }, id);
-    return { token: session.token, keys_left: await countValidKeys({ ...context, db }, id) };
+    return { token: session.token, keys_left: await countValidKeys({ ...context, db }, id), identities_left };
   });
 }
 

@@ -4,7 +4,7 @@ import type { Page } from '../../../shared/paging.ts';
 import type { IdentityChoice } from '../../../shared/sso.ts';
 import { readPage } from '../../database/page.ts';
 import { type Db, mapConstraintErrors, query, transact } from '../../database/query.ts';
-import { rowById } from '../../database/rows.ts';
+import { countRows, rowById } from '../../database/rows.ts';
 import type { NewRow } from '../../database/tables.ts';
 import type { IdentityProvider } from '../../security/identityProvider.ts';
 import type { AccountContext, With } from '../access/context.ts';
@@ -58,6 +58,38 @@ export async function unlinkIdentity(context: AccountContext, { id }: IdentityCh
     await writeEvents({ ...context, db }, [{ type: 'identity.unlinked', subject_id: id, data }]);
   });
 }
+
+/**
+ * Unlinks what a thief may have linked: whatever is younger than the last other session that was opened with the password, or with an
+ * identity linked before. Without a password, the oldest identity stays, as a way to sign in. Returns how many are left.
+ */
+export async function unlinkDoubtful(
+  context: WriteContext & With<'identityProviders'>,
+  user_id: number,
+  sessionId?: string,
+): Promise<number> {
+  const { db } = context;
+  const unlinked = await query(
+    db,
+    sql<{ id: number }>`
+      delete from identities i where user_id = ${user_id}
+        and created_at > (
+          select coalesce(max(s.created_at), now() - make_interval(days => ${sql.lit(DOUBTFUL_DAYS)})) from sessions s
+          where s.user_id = ${user_id} and s.id is distinct from ${sessionId ?? null}::uuid
+            and (s.identity_id is null or exists (
+              select from identities o where o.id = s.identity_id and o.created_at < i.created_at)))
+        and ((select password_hash is not null from users where id = ${user_id}) or id <> (
+          select id from identities where user_id = ${user_id}
+          order by issuer = any(${issuersOf(context)}::text[]) desc, created_at, id limit 1))
+      returning id`,
+  );
+  const data = { user_id };
+  const events = unlinked.map(({ id }) => ({ type: 'identity.unlinked' as const, subject_id: id, user_id, data }));
+  await writeEvents(context, events);
+  return countRows(db, 'identities', sql`user_id = ${user_id}`);
+}
+/** Sessions of before were removed by now. */
+const DOUBTFUL_DAYS = 30;
 
 const issuersOf = ({ services: { identityProviders } }: With<'identityProviders'>) =>
   [...identityProviders.values()].map(({ settings }) => settings.issuer);

@@ -8,6 +8,7 @@ import { countValidKeys } from '../access/keyEnd.ts';
 import { writeEvents } from '../event/event.ts';
 import { endLinks, findLink, type LinkedMail, linkInvalid, useLink } from '../mail/link.ts';
 import { callForMail, mustSendMail, notify } from '../mail/mail.ts';
+import { unlinkDoubtful } from './identity.ts';
 import { withLink } from './linkAttempt.ts';
 import { endSessions, mustBeGoodPassword } from './user.ts';
 
@@ -89,7 +90,8 @@ export async function resetPassword(context: Context, { secret, new_password }: 
       const byNobody = { ...context, caller: undefined, db };
       await writeEvents(byNobody, [changed]);
       await notify(byNobody, 'password_changed', id);
-      return { keys_left: await countValidKeys({ ...context, db }, id) };
+      const identities_left = await unlinkDoubtful({ ...byNobody, db }, id);
+      return { keys_left: await countValidKeys({ ...context, db }, id), identities_left };
     });
   });
 }

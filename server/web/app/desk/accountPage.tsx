@@ -2,7 +2,7 @@ import { account, readAccount } from '../account.ts';
 import { go, projectAddress } from '../address.ts';
 import { Action } from '../parts/action.tsx';
 import { Hint } from '../parts/button.tsx';
-import { counted } from '../parts/counted.ts';
+import { accessLeft } from '../parts/counted.ts';
 import { Field, Form, NewPassword } from '../parts/form.tsx';
 import { FormButton } from '../parts/formButton.tsx';
 import { usePages } from '../parts/loaded.tsx';
@@ -37,7 +37,10 @@ export const AccountPage = () => (
     {account.value?.has_password !== false && <SecondFactor />}
     <h2>Sessions</h2>
     <FormButton action="Sign out everywhere" onSubmit={signOutEverywhere} isDestructive>
-      <p>All your sessions end, this one included. No device is remembered any more.</p>
+      <p>
+        All your sessions end, this one included. No device is remembered any more. Accounts at identity providers that
+        were linked lately are unlinked.
+      </p>
       <RevokeKeys />
     </FormButton>
     <OwnData />
@@ -94,19 +97,16 @@ async function setDefaultProject({ project_id }: Values): Promise<void> {
 
 async function changePassword({ password = '', new_password = '', revoke_keys }: Values, form: HTMLFormElement) {
   const changed = { password, new_password, revoke_keys: revoke_keys === 'on' };
-  const { token, keys_left } = await client.account.changePassword.mutate(changed);
+  const { token, ...left } = await client.account.changePassword.mutate(changed);
   keepSession({ token, name: account.peek()?.email ?? '', isSignedIn: true });
   form.reset();
-  say(`Your password is changed, and all other sessions have ended. ${keysLeft(keys_left)}`);
+  say(`Your password is changed, and all other sessions have ended. ${accessLeft(left)}`);
 }
 
 async function signOutEverywhere({ revoke_keys }: Values): Promise<void> {
   await client.account.signOutEverywhere.mutate({ revoke_keys: revoke_keys === 'on' });
   keepSession(undefined);
 }
-
-const keysLeft = (count: number) =>
-  count === 0 ? 'No API key is left.' : `${counted(count, 'API key')} ${count === 1 ? 'still works' : 'still work'}.`;
 
 function Invitations() {
   const pages = usePages((cursor) => asPage(client.account.listInvitations.query({ limit: 50, cursor })), []);

@@ -5,7 +5,7 @@ import { account, readAccount } from '../account.ts';
 import { address, go } from '../address.ts';
 import { ForgottenPassword } from '../forgottenPassword.tsx';
 import { Hint } from '../parts/button.tsx';
-import { counted } from '../parts/counted.ts';
+import { accessLeft } from '../parts/counted.ts';
 import { Form, NewPassword } from '../parts/form.tsx';
 import { say } from '../parts/message.tsx';
 import { client } from '../service.ts';
@@ -59,12 +59,11 @@ const AnotherMail = () => (
 );
 
 function ResetPassword() {
-  const done = useSignal<number | undefined>(undefined);
+  const done = useSignal<AccessLeft | undefined>(undefined);
   const reset = async ({ new_password = '' }: Values) => {
-    const { keys_left } = await client.account.resetPassword.mutate({ secret: linkSecret.peek(), new_password });
-    done.value = keys_left;
+    done.value = await client.account.resetPassword.mutate({ secret: linkSecret.peek(), new_password });
   };
-  if (done.value !== undefined) return <PasswordIsSet keysLeft={done.value} />;
+  if (done.value !== undefined) return <PasswordIsSet {...done.value} />;
   return (
     <>
       <p>
@@ -81,12 +80,11 @@ function ResetPassword() {
   );
 }
 
-const PasswordIsSet = ({ keysLeft }: { keysLeft: number }) => (
+type AccessLeft = { keys_left: number; identities_left: number };
+const PasswordIsSet = (left: AccessLeft) => (
   <Done action="Sign in" href="/">
-    Your password is changed, and you are signed out everywhere.{' '}
-    {keysLeft === 0
-      ? 'The account has no API keys.'
-      : `${counted(keysLeft, 'API key')} still ${keysLeft === 1 ? 'works' : 'work'}: sign in and revoke what you don't know.`}
+    Your password is changed, and you are signed out everywhere. {accessLeft(left)}
+    {(left.keys_left > 0 || left.identities_left > 0) && " Sign in, and end what you don't know."}
   </Done>
 );
 
