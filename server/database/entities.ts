@@ -17,7 +17,7 @@ import { Checkout, Plan, Subscription } from './entities/subscription.ts';
 import { Tag } from './entities/tag.ts';
 import { TemplateOutcome, TemplateRun } from './entities/templateRun.ts';
 import { Theme, ThemeVersion } from './entities/theme.ts';
-import { Identity, Member, RecoveryCode, Session, SsoFlow, User } from './entities/user.ts';
+import { Identity, Member, RecoveryCode, Session, SsoFlow, UsedLogoutToken, User } from './entities/user.ts';
 import { Webhook, WebhookDelivery } from './entities/webhook.ts';
 
 /** One for each table. */
@@ -30,6 +30,7 @@ export const entities = [
   Identity,
   Session,
   SsoFlow,
+  UsedLogoutToken,
   Member,
   Invitation,
   Mail,

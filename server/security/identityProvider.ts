@@ -34,13 +34,14 @@ export const SsoClaims = z.object({
 });
 export type SsoClaims = z.output<typeof SsoClaims>;
 
-type LogoutToken = { sub: string | undefined; sid: string | undefined; issuedAt: Date };
+type LogoutToken = { sub: string | undefined; sid: string | undefined; jti: string; issuedAt: Date };
 
 const METADATA_KEPT_MILLISECONDS = 60 * 60 * 1000;
 /** A provider that is down is asked again after this time, however many people try. */
 const FAILURE_KEPT_MILLISECONDS = 3000;
 const LONGEST_CLOCK_DIFFERENCE_SECONDS = 60;
-const LONGEST_LOGOUT_SECONDS = 120;
+/** A logout token is taken for so long after it was issued, and the difference of the clocks. */
+export const LONGEST_LOGOUT_SECONDS = 120;
 const ALGORITHMS = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519'.split(' ');
 const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 
@@ -102,8 +103,8 @@ function makeProvider(settings: SsoIssuer, fetch: GuardedFetch, log: Log): Ident
         clockTolerance: LONGEST_CLOCK_DIFFERENCE_SECONDS,
         requiredClaims: ['iat', 'jti', 'events'],
       });
-      const { sub, sid, iat } = LogoutPayload.parse(payload);
-      return { sub, sid, issuedAt: new Date(iat * 1000) };
+      const { sub, sid, jti, iat } = LogoutPayload.parse(payload);
+      return { sub, sid, jti, issuedAt: new Date(iat * 1000) };
     },
   };
 }
@@ -112,6 +113,7 @@ const LogoutPayload = z
   .object({
     sub: z.string().max(255).optional(),
     sid: z.string().max(255).optional(),
+    jti: z.string(),
     iat: z.number(),
     nonce: z.undefined().optional(),
     events: z.looseObject({ [LOGOUT_EVENT]: z.looseObject({}) }),

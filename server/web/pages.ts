@@ -6,7 +6,7 @@ import { notFound } from '../../shared/errors.ts';
 import { FILE_SCHEMA_NAME, templateFileSchema } from '../../shared/templateFile.ts';
 import type { Services } from '../api/services.ts';
 import { makeDemoUsers } from '../database/seed/demoUsers.ts';
-import { loopbackPortOf, SSO_CALLBACK } from '../domain/account/sso.ts';
+import { callbackOf, loopbackPortOf, SSO_CALLBACK } from '../domain/account/sso.ts';
 import { limitAddresses } from '../http/limitRequests.ts';
 import { refuseUnknownPaths } from '../http/unknownRoute.ts';
 import { hostnameOf, isLoopback } from '../runtime/host.ts';
@@ -46,7 +46,7 @@ const APP_ADDRESSES = [
 /** The app, the API page, the guides, the OpenAPI document and the schema of template files. Unknown paths get their 404 here, too. */
 export async function pages(
   scope: FastifyInstance,
-  { database, publicUrl, rateLimit, showsDemoUsersToAll }: Services,
+  { database, publicUrl, rateLimit, showsDemoUsersToAll, identityProviders }: Services,
 ): Promise<void> {
   limitAddresses(scope, rateLimit);
   refuseUnknownPaths(scope, NOT_FOUND_PAGE);
@@ -62,14 +62,16 @@ export async function pages(
   for (const { address, make } of builtFiles(build)) serve(address, make);
   const app = madeOnce(async () => fixedContent(HTML, appPage(build)));
   for (const address of APP_ADDRESSES) serve(address, app);
-  scope.get(SSO_CALLBACK, async (request, reply) => {
-    const sent = new URL(request.url, 'http://page').searchParams;
-    const port = await loopbackPortOf(database.db, sent.get('state') ?? '');
-    reply.header('Referrer-Policy', 'no-referrer');
-    if (port === undefined) return sendFixed(request, reply, await app());
-    // A command waits there, on the machine of the person.
-    return reply.header('Cache-Control', 'no-store').redirect(`http://127.0.0.1:${port}/callback?${sent}`, 302);
-  });
+  const callbacks = [...identityProviders.keys()].map((name) => callbackOf(identityProviders, name));
+  for (const address of new Set([SSO_CALLBACK, ...callbacks]))
+    scope.get(address, async (request, reply) => {
+      const sent = new URL(request.url, 'http://page').searchParams;
+      const port = await loopbackPortOf(database.db, identityProviders, sent.get('state') ?? '', address);
+      reply.header('Referrer-Policy', 'no-referrer');
+      if (port === undefined) return sendFixed(request, reply, await app());
+      // A command waits there, on the machine of the person.
+      return reply.header('Cache-Control', 'no-store').redirect(`http://127.0.0.1:${port}/callback?${sent}`, 302);
+    });
   for (const { address, make } of guidePages(() => publicUrl ?? scope.ownOrigin)) serve(address, make);
 
   const writeDocument = async () => {

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { runCommandLine } from '../../server/cli/run.ts';
@@ -399,9 +400,36 @@ describe('a session', () => {
   });
 });
 
+describe('a logout token', () => {
+  it('works once: it ends no session that was opened after it', async () => {
+    const { subject } = givenPerson();
+    const first = await sso(subject);
+    const { issuer_session } = await stored('sessions', sessionOf(first.caller));
+    let sent = '';
+    const received = createServer(async (request, response) => {
+      sent = await text(request);
+      response.end();
+    });
+    await new Promise<void>((resolve) => received.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void received.close());
+    await company.logOut(subject, issuer_session, `http://127.0.0.1:${(received.address() as AddressInfo).port}`);
+    const logOut = async () => {
+      const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+      return (await fetch(`${service.url}/sso/logout/company`, { method: 'POST', headers, body: sent })).status;
+    };
+
+    expect(await logOut()).toBe(200);
+    await query(await testDb(), sql`update sessions set revoked_at = null where issuer_session = ${issuer_session}`);
+    expect(await logOut()).toBe(400);
+
+    expect(await isSignedIn(first.caller)).toBe(true);
+  });
+});
+
 describe('the callback', () => {
   it('is the page for browsers, and for a command only its port on the machine of the person', async () => {
-    const open = (state: string) => fetch(`${service.url}/sso/callback?code=x&state=${state}`, { redirect: 'manual' });
+    const open = (state: string) =>
+      fetch(`${service.url}/sso/callback/company?code=x&state=${state}`, { redirect: 'manual' });
     const inBrowser = await startSso(makeCaller(service.url));
     const inCommand = await startSso(makeCaller(service.url), { loopback_port: 45678 });
 
@@ -409,6 +437,35 @@ describe('the callback', () => {
 
     expect([page.status, unknown.status, sent.status]).toEqual([200, 200, 302]);
     expect(sent.headers.get('location')).toBe(`http://127.0.0.1:45678/callback?code=x&state=${inCommand.state}`);
+  });
+});
+
+describe('the answer of a provider that a sign-in was not started at', () => {
+  it.each(['/sso/callback/company', '/sso/callback'])(
+    'at %s ends the sign-in: its code is sent to nobody',
+    async (address) => {
+      const user = await givenUser();
+      const { subject } = await givenLinked(user);
+      const atPartner = await startSso(makeCaller(service.url), { issuer: 'partner' });
+      // A partner who cheats leads the browser on to the company, with the state of the sign-in at the partner.
+      const atCompany = await startSso(makeCaller(service.url), { issuer: 'company' });
+      const callback = await company.browser().signIn(atCompany.url.href, subject);
+      callback.searchParams.set('state', atPartner.state);
+
+      const answer = await fetch(`${service.url}${address}${callback.search}`);
+
+      expect(answer.status).toBe(200);
+      expect(await refusal(atPartner.finish(callback))).toMatchObject({ status: 400, reason: 'sso_expired' });
+    },
+  );
+
+  it('is no concern of a service with one provider', async () => {
+    const one = await givenService({ SSO_ISSUERS: JSON.stringify([company.settings()]) });
+    onTestFinished(async () => void (await one.app.close()));
+
+    const { url } = await startSso(makeCaller(one.url));
+
+    expect(url.searchParams.get('redirect_uri')).toBe(`${one.url}/sso/callback`);
   });
 });
 

@@ -92,6 +92,7 @@ beforeAll(async () => {
     sql`insert into sso_flows (state_hash, issuer, purpose, challenge, nonce, expires_at)
       values ('hash', 'company', 'sign_in', 'challenge', 'nonce', now())`,
   );
+  await query(source.db, sql`insert into logout_tokens_used (token_hash, expires_at) values ('hash', now())`);
   await query(source.db, sql`insert into recovery_codes (user_id, code_hash) values (6, 'hash')`);
   await query(
     source.db,

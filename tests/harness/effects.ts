@@ -17,6 +17,7 @@ const WITHOUT_EVENTS: Record<string, string> = {
   idempotency_usage: 'how many of these a user has',
   sessions: 'session.*, sessions.ended and user.updated name their user',
   sso_flows: 'sign-ins that are under way',
+  logout_tokens_used: 'sessions.ended names whom they signed out',
   recovery_codes: 'recovery_codes.renewed and second_factor.* name their user',
   exports: 'export.started names their user',
   export_parts: 'what an export has found',

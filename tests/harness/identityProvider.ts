@@ -17,8 +17,8 @@ export type TestProvider = {
   register: (serviceUrl: string) => void;
   /** A browser with its cookies: opens an address of the provider, signs in as this person, and returns the callback. */
   browser: () => { signIn: (url: string, subject: string) => Promise<URL> };
-  /** Tells the service that a person has signed out here. */
-  logOut: (subject: string, sid: string) => Promise<unknown>;
+  /** Tells the service, or another address, that a person has signed out here. */
+  logOut: (subject: string, sid: string, address?: string) => Promise<unknown>;
   stop: () => Promise<unknown>;
 };
 
@@ -46,8 +46,15 @@ export async function startIdentityProvider(name = 'company'): Promise<TestProvi
       provider = makeProvider(url, people, key, serviceUrl, name);
     },
     browser: () => makeBrowser(url),
-    logOut: async (subject, sid) =>
-      ((await provider!.Client.find(CLIENT.client_id)) as any).backchannelLogout(subject, sid),
+    logOut: async (subject, sid, address) => {
+      const client = (await provider!.Client.find(CLIENT.client_id)) as any;
+      if (!address) return client.backchannelLogout(subject, sid);
+      const usual = client.backchannelLogoutUri;
+      client.backchannelLogoutUri = address;
+      await client.backchannelLogout(subject, sid).finally(() => {
+        client.backchannelLogoutUri = usual;
+      });
+    },
     stop: () => {
       server.closeAllConnections();
       return new Promise((resolve) => server.close(resolve));
@@ -60,7 +67,7 @@ function makeProvider(url: string, people: Record<string, Person>, key: object, 
     clients: [
       {
         ...CLIENT,
-        redirect_uris: [`${serviceUrl}/sso/callback`],
+        redirect_uris: [`${serviceUrl}/sso/callback`, `${serviceUrl}/sso/callback/${name}`],
         backchannel_logout_uri: `${serviceUrl}/sso/logout/${name}`,
         backchannel_logout_session_required: true,
         require_auth_time: true,

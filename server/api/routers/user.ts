@@ -70,7 +70,7 @@ export const authRouter = router({
     message: 'Sign-in started.',
     summary: 'Start a sign-in at an identity provider',
     description:
-      'Returns the address where the person signs in. The provider sends them back to `/sso/callback`; `auth.finishSso` takes what it appends. To link an identity, which needs fresh proof (`account.prove`), or to prove that it is you, call it with your token.',
+      'Returns the address where the person signs in. The provider sends them back to `/sso/callback`, with several providers followed by `/` and its name; `auth.finishSso` takes what it appends. To link an identity, which needs fresh proof (`account.prove`), or to prove that it is you, call it with your token.',
     errors: [400, 401, 403, 422, 429, 500],
   })
     .meta({

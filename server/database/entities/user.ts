@@ -124,6 +124,18 @@ export const Member = defineEntity({
   indexes: [{ properties: ['user_id', 'project_id'] }],
 });
 
+/** A logout token of an identity provider that has ended sessions: it works once. */
+export const UsedLogoutToken = defineEntity({
+  name: 'UsedLogoutToken',
+  tableName: 'logout_tokens_used',
+  properties: {
+    token_hash: p.string().length(64).primary(),
+    /** From then on the token is refused anyway. */
+    expires_at: timestamp(),
+  },
+  indexes: [{ properties: ['expires_at'] }],
+});
+
 /** A sign-in at an identity provider that is under way. */
 export const SsoFlow = defineEntity({
   name: 'SsoFlow',

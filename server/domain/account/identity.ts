@@ -1,12 +1,14 @@
+import { hash } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
 import { badRequest, forbidden, notFound } from '../../../shared/errors.ts';
 import type { Page } from '../../../shared/paging.ts';
 import type { IdentityChoice } from '../../../shared/sso.ts';
 import { readPage } from '../../database/page.ts';
 import { type Db, mapConstraintErrors, query, transact } from '../../database/query.ts';
+import type { Removal } from '../../database/removal.ts';
 import { countRows, rowById } from '../../database/rows.ts';
 import type { NewRow } from '../../database/tables.ts';
-import type { IdentityProvider } from '../../security/identityProvider.ts';
+import { type IdentityProvider, LONGEST_LOGOUT_SECONDS } from '../../security/identityProvider.ts';
 import type { AccountContext, With } from '../access/context.ts';
 import { BY_THE_SERVICE, type WriteContext, writeEvents } from '../event/event.ts';
 
@@ -105,19 +107,32 @@ export async function endSessionsOfOthers(db: Db, services: With<'identityProvid
   return due.length === 0 ? 0 : endSsoSessions({ ...BY_THE_SERVICE, db }, isOfOther);
 }
 
-/**
- * Back-channel logout: ends the sessions of this person, or of this session, at the provider. Only those that are older than the
- * token: who sends a token again ends nothing else.
- */
+/** Back-channel logout: ends the sessions of this person, or of this session, at the provider. Each token works once. */
 export async function endSsoLogout(context: WriteContext, provider: IdentityProvider, token: string): Promise<number> {
-  const { sub, sid, issuedAt } = await provider.readLogoutToken(token);
-  return endSsoSessions(
-    context,
-    sql`i.issuer = ${provider.settings.issuer} and (${sub ?? null}::text is null or i.subject = ${sub ?? null})
+  const { sub, sid, jti, issuedAt } = await provider.readLogoutToken(token);
+  const token_hash = hash('sha256', JSON.stringify([provider.settings.issuer, jti]));
+  const expires_at = sql<Date>`now() + make_interval(secs => ${sql.lit(LOGOUT_TOKEN_KEPT_SECONDS)})`;
+  return transact(context.db, async (db) => {
+    const row = db.insertInto('logout_tokens_used').values({ token_hash, expires_at });
+    const { numInsertedOrUpdatedRows } = await row.onConflict((same) => same.doNothing()).executeTakeFirstOrThrow();
+    if (numInsertedOrUpdatedRows === 0n) throw new Error('It was sent before.');
+    return endSsoSessions(
+      { ...context, db },
+      sql`i.issuer = ${provider.settings.issuer} and (${sub ?? null}::text is null or i.subject = ${sub ?? null})
       and (${sid ?? null}::text is null or s.issuer_session = ${sid ?? null})
       and s.created_at <= ${issuedAt}::timestamptz + make_interval(secs => ${sql.lit(LATEST_SECONDS)})`,
-  );
+    );
+  });
 }
+/** Until it is refused for its age, however much the clocks differ. */
+const LOGOUT_TOKEN_KEPT_SECONDS = 2 * LONGEST_LOGOUT_SECONDS;
+
+export const LOGOUT_TOKEN_REMOVAL: Removal = {
+  table: 'logout_tokens_used',
+  due: (now) => sql`t.expires_at < ${now}`,
+  by: 'expires_at',
+};
+
 /** The clock of the provider may be behind. */
 const LATEST_SECONDS = 60;
 

@@ -47,6 +47,7 @@ sso_flows key(state_hash) by(user_id) delete about(claims) secret(state_hash cha
 identity_issuers seen(superadmin) by(created_by) text(issuer jwks_uri) other(id jwks created_by created_at)
 identity_rules seen(superadmin) by(user_id created_by) text(name subject) other(id issuer_id audience claims user_id scopes project_id lifetime_seconds single_use is_active created_by created_at updated_at)
 identity_tokens_used key(rule_id token_hash) secret(token_hash) other(rule_id expires_at)
+logout_tokens_used key(token_hash) secret(token_hash) other(expires_at)
 checkouts seen(owner) by(created_by) scanned secret(reference checkout_url) other(id subscription_id plan_id created_by price_cents currency provider session_id provider_subscription_id is_past_due past_due_changed_at is_disputed disputed_changed_at ended_at status expires_at created_at updated_at)
 subscriptions other(id platform_id product status trial_ends_at plan_id paid_at created_at updated_at)
 plans other(id product plan period price_cents currency is_active created_at updated_at)

@@ -14,7 +14,9 @@ import { isProven, proofRequired } from './proof.ts';
 /** How long a person may take at the identity provider. */
 const FLOW_MINUTES = 10;
 
-/** Where providers send people back to. */
+/** Where a provider sends people back to. Of several, each has its own address: the answer of one can't pass for that of another. */
+export const callbackOf = (providers: ReadonlyMap<string, unknown>, name: string) =>
+  providers.size > 1 ? `${SSO_CALLBACK}/${name}` : SSO_CALLBACK;
 export const SSO_CALLBACK = '/sso/callback';
 
 export const listIssuers = ({ services: { identityProviders } }: With<'identityProviders'>) => ({
@@ -37,7 +39,7 @@ export async function startSso(context: Context, { issuer, purpose, challenge, l
   const [{ nonce, codeVerifier }] = secretsOf(context.services.secretBox, state);
 
   const url = await provider.authorizationUrl({
-    redirect_uri: `${context.origin.serviceUrl}${SSO_CALLBACK}`,
+    redirect_uri: `${context.origin.serviceUrl}${callbackOf(context.services.identityProviders, issuer)}`,
     state,
     nonce,
     code_challenge: hash('sha256', codeVerifier, 'base64url'),
@@ -99,7 +101,7 @@ export async function verifySso(
     .returning('state_hash')
     .executeTakeFirst();
   if (!claimed || !secrets) throw flowEnded();
-  const url = new URL(`${context.origin.serviceUrl}${SSO_CALLBACK}`);
+  const url = new URL(`${context.origin.serviceUrl}${callbackOf(context.services.identityProviders, flow.issuer)}`);
   url.search = callback;
   try {
     const claims = await provider.exchange(url, { state, ...secrets });
@@ -142,14 +144,25 @@ export async function endFlow(db: Db, state: string): Promise<boolean> {
   return ended.length > 0;
 }
 
-/** The port of the command that started this sign-in; undefined for a browser, and for unknown states. */
-export async function loopbackPortOf(db: Db, state: string): Promise<number | undefined> {
+/**
+ * The port of the command that started this sign-in; undefined for a browser, and for unknown states. A sign-in whose answer comes to
+ * the address of another provider ends: its code would be sent to the one that it was started at.
+ */
+export async function loopbackPortOf(
+  db: Db,
+  providers: ReadonlyMap<string, unknown>,
+  state: string,
+  address: string,
+): Promise<number | undefined> {
   const [flow] = await query(
     db,
-    sql<Pick<Row<'sso_flows'>, 'loopback_port'>>`
-      select loopback_port from sso_flows where state_hash = ${hash('sha256', state)} and expires_at > now()`,
+    sql<Pick<Row<'sso_flows'>, 'issuer' | 'loopback_port'>>`
+      select issuer, loopback_port from sso_flows where state_hash = ${hash('sha256', state)} and expires_at > now()`,
   );
-  return flow?.loopback_port ?? undefined;
+  if (!flow) return undefined;
+  if (callbackOf(providers, flow.issuer) === address) return flow.loopback_port ?? undefined;
+  await endFlow(db, state);
+  return undefined;
 }
 
 export const SSO_REMOVAL: Removal = {

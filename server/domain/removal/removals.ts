@@ -3,6 +3,7 @@ import type { Settings } from '../../runtime/env.ts';
 import { KEY_REMOVALS } from '../access/idempotencyKey.ts';
 import { IDENTITY_REMOVALS } from '../account/exchange.ts';
 import { EXPORT_REMOVAL } from '../account/export.ts';
+import { LOGOUT_TOKEN_REMOVAL } from '../account/identity.ts';
 import { SESSION_REMOVALS } from '../account/signIn.ts';
 import { SSO_REMOVAL } from '../account/sso.ts';
 import { checkoutRemovals } from '../billing/checkoutRow.ts';
@@ -23,6 +24,7 @@ export type RemovalSettings = Pick<
 /** Everything that is removed for good, in this order: what refers to other rows goes before them. */
 export const removalsOf = (settings: RemovalSettings): Removal[] => [
   SSO_REMOVAL,
+  LOGOUT_TOKEN_REMOVAL,
   ...SESSION_REMOVALS,
   ...IDENTITY_REMOVALS,
   ...KEY_REMOVALS,
