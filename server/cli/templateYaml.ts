@@ -1,5 +1,6 @@
-import { readFile } from 'node:fs/promises';
-import { Document, isScalar, LineCounter, parseDocument, Scalar, visit } from 'yaml';
+import { createReadStream } from 'node:fs';
+import { buffer } from 'node:stream/consumers';
+import { Document, isScalar, LineCounter, parseDocument, type Range, Scalar, visit } from 'yaml';
 import { type ExportedTemplate, FILE_SCHEMA_NAME } from '../../shared/templateFile.ts';
 import { misuse } from './misuse.ts';
 import { visible } from './visible.ts';
@@ -11,7 +12,8 @@ const LARGEST_FILE_BYTES = 1024 * 1024;
 
 /** The content of a file, which the service checks. */
 export async function readTemplate(file: string): Promise<unknown> {
-  const bytes = await readFile(file).catch((error: Error) => {
+  // One byte more than allowed, of whatever has more.
+  const bytes = await buffer(createReadStream(file, { end: LARGEST_FILE_BYTES })).catch((error: Error) => {
     throw misuse(`${file} can't be read: ${error.message}.`);
   });
   if (bytes.length > LARGEST_FILE_BYTES) throw misuse(`${file} is too large: a template file has at most 1 MiB.`);
@@ -20,7 +22,8 @@ export async function readTemplate(file: string): Promise<unknown> {
 
 export function parseTemplate(text: string, file: string): unknown {
   const lines = new LineCounter();
-  const document = parseDocument(text, { schema: 'core', uniqueKeys: true, lineCounter: lines });
+  // The package would compare each key of a map with all others.
+  const document = parseDocument(text, { schema: 'core', uniqueKeys: false, lineCounter: lines });
   const [problem] = [...document.errors, ...document.warnings];
   if (problem) {
     // The other lines show the place in the file.
@@ -28,12 +31,21 @@ export function parseTemplate(text: string, file: string): unknown {
     throw misuse(`${file} can't be read: ${message.replace(/; please use \S+|:$/g, '')}.`);
   }
 
+  const placeOf = ({ range }: { range?: Range | null }) => {
+    const { line, col } = lines.linePos(range?.[0] ?? 0);
+    return `at line ${line}, column ${col}`;
+  };
   visit(document, {
-    Alias: (_, { range }) => {
-      const { line, col } = lines.linePos(range?.[0] ?? 0);
-      throw misuse(
-        `${file} can't be read: Aliases are not allowed at line ${line}, column ${col}. Write the value out.`,
-      );
+    Alias: (_, alias) => {
+      throw misuse(`${file} can't be read: Aliases are not allowed ${placeOf(alias)}. Write the value out.`);
+    },
+    Map: (_, { items }) => {
+      const seen = new Set<unknown>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        if (seen.has(key.value)) throw misuse(`${file} can't be read: Map keys must be unique ${placeOf(key)}.`);
+        seen.add(key.value);
+      }
     },
   });
   return document.toJS({ maxAliasCount: 0 });

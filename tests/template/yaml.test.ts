@@ -77,6 +77,7 @@ describe('wrong usage, in one sentence with the place', () => {
   it.each([
     ['an alias', 'a: &x 1\nb: *x\n', 'Aliases are not allowed at line 2, column 4. Write the value out.'],
     ['aliases of aliases', laughs.join('\n'), 'Aliases are not allowed at line 2, column 8. Write the value out.'],
+    ['a key of a flow twice', 'board: { key: a, 1: b, key: b }\n', 'Map keys must be unique at line 1, column 24.'],
     ['a key twice', 'board:\n  key: a\n  key: b\n', 'Map keys must be unique at line 3, column 3.'],
     ['an open list', '[', 'Flow sequence must end with a ] at line 1, column 2.'],
     ['a tag', 'board: !!js/function x', 'Unresolved tag: tag:yaml.org,2002:js/function at line 1, column 8.'],
