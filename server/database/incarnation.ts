@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
+import { VERSION } from '../runtime/version.ts';
 import { LATEST_LEVEL } from './level.ts';
 import { MIGRATION_LOCK, retryLocked, SET_SHORT_LOCK_TIMEOUT } from './lockRetry.ts';
 import { type Db, query, queryOne, transact } from './query.ts';
@@ -189,9 +190,9 @@ async function restore(db: Db, server: string, { keepsWebhooks = false } = {}): 
   await query(
     db,
     sql`
-      insert into database_state (id, level, webhooks_paused_at, erasures_due_at)
-      values (1, ${sql.lit(LATEST_LEVEL)}, ${paused}, (select now() where exists (select from users)))
-      on conflict (id) do update set level = excluded.level, webhooks_paused_at = excluded.webhooks_paused_at,
+      insert into database_state (id, level, version, webhooks_paused_at, erasures_due_at)
+      values (1, ${sql.lit(LATEST_LEVEL)}, ${VERSION}, ${paused}, (select now() where exists (select from users)))
+      on conflict (id) do update set level = excluded.level, version = excluded.version, webhooks_paused_at = excluded.webhooks_paused_at,
         erasures_due_at = excluded.erasures_due_at`,
   );
   await countTimelines(db);

@@ -1,5 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { badRequest } from '../../shared/errors.ts';
+import { startFailure } from '../runtime/startFailure.ts';
+import { VERSION } from '../runtime/version.ts';
 import { type Db, query, withShortTimeout } from './query.ts';
 
 /**
@@ -26,6 +28,29 @@ export async function levelOf(db: Db): Promise<number> {
   const level = state?.level ?? 0;
   if (level >= LATEST_LEVEL) known.set(db, level);
   return level;
+}
+
+/** Throws if the upgrade to a later version is finished: what that writes, this version can't read. */
+export async function mustKnowLevel(db: Db): Promise<void> {
+  const text = await laterVersion(db);
+  if (text) throw startFailure(`${text} Start that version, or restore a backup from before the upgrade.`);
+}
+
+/** Which version the database needs, as a sentence, if it is later than this one. */
+export async function laterVersion(db: Db): Promise<string | undefined> {
+  const [table] = await query(db, sql<{ name: string | null }>`select to_regclass(${STATE_TABLE}) as name`);
+  if (!table?.name) return undefined;
+  // As JSON: the column is new.
+  const [state] = await query(
+    db,
+    sql<{
+      level: number;
+      version: string | null;
+    }>`select level, to_jsonb(s) ->> 'version' as version from database_state s`,
+  );
+  if (!state || state.level <= LATEST_LEVEL) return undefined;
+  const needed = state.version === null ? 'a later version' : `version ${state.version} or later`;
+  return `The database needs ${needed} of Deckhand: it is at level ${state.level}, and this version, ${VERSION}, knows only level ${LATEST_LEVEL}.`;
 }
 
 /** Throws a 400 if nodes of the previous version may still run. */
@@ -115,7 +140,7 @@ async function raiseLevel(db: Db, condition: RawBuilder<unknown>): Promise<void>
   await query(
     db,
     sql`
-      insert into database_state as s (id, level) select 1, ${sql.lit(LATEST_LEVEL)} where ${condition}
-      on conflict (id) do update set level = excluded.level where s.level < excluded.level`,
+      insert into database_state as s (id, level, version) select 1, ${sql.lit(LATEST_LEVEL)}, ${VERSION} where ${condition}
+      on conflict (id) do update set level = excluded.level, version = excluded.version where s.level < excluded.level`,
   );
 }

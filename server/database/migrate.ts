@@ -6,7 +6,7 @@ import { sql } from 'kysely';
 import { isStartFailure, startFailure } from '../runtime/startFailure.ts';
 import type { Database } from './connect.ts';
 import { adoptDatabase, noticeOf } from './incarnation.ts';
-import { finishOwnUpgrade } from './level.ts';
+import { finishOwnUpgrade, mustKnowLevel } from './level.ts';
 import { MIGRATION_LOCK, retryLocked, SET_SHORT_LOCK_TIMEOUT } from './lockRetry.ts';
 import { watchTransactions } from './openTransactions.ts';
 import { type Db, ping, query, queryOne } from './query.ts';
@@ -27,6 +27,7 @@ type Listener = {
  * stays done: after a failure, the next start goes on with the migration that failed.
  */
 export async function migrate(database: Database, listener: Listener = {}): Promise<string[]> {
+  await mustKnowLevel(database.db);
   const applied = (await pendingMigrations(database.db)).length > 0 ? await runPending(database, listener) : [];
   await finishOwnUpgrade(database);
   const notice = noticeOf(await adoptDatabase(database.db));

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Database } from './connect.ts';
-import { areErasuresDue } from './level.ts';
+import { areErasuresDue, LATEST_LEVEL, laterVersion } from './level.ts';
 import { type Db, oneRow, query, SHORT_TIMEOUT, withShortTimeout } from './query.ts';
 
 /** The reasons why a node is not ready, with their texts. */
@@ -10,6 +10,7 @@ export const UNREADY = {
   read_only: 'database read-only',
   tables_locked: 'tables locked',
   commits_waiting: 'commits wait for a standby',
+  later_version: 'the database needs a later version',
   erasures_due: 'restored: waits for npx deckhand erasures apply FILE, or erasures none',
 };
 
@@ -41,7 +42,8 @@ const WRITE = `${SHORT_TIMEOUT} select pg_logical_emit_message(true, 'deckhand',
 const IS_DUE = withShortTimeout(sql<{ is_due: boolean }>`select ${areErasuresDue} as is_due`);
 
 /** `is_waiting`: such a commit of any node hangs, for one second or more. The next would hang on the server, too. */
-const STATE = `${SHORT_TIMEOUT} select exists (select from database_state where erasures_due_at is not null) as is_due, current_setting('transaction_read_only') = 'on' as is_read_only,
+const STATE = `${SHORT_TIMEOUT} select exists (select from database_state where erasures_due_at is not null) as is_due,
+  exists (select from database_state where level > ${LATEST_LEVEL}) as is_later, current_setting('transaction_read_only') = 'on' as is_read_only,
   exists (select from pg_stat_activity where wait_event = 'SyncRep' and query = $$${WRITE}$$
     and query_start < clock_timestamp() - interval '1 s') as is_waiting`;
 
@@ -64,8 +66,9 @@ function makeServerCheck(db: Db): () => Promise<Unready> {
   let nextTrial = 0;
 
   const findState = async (): Promise<Unready> => {
-    type State = Record<'is_due' | 'is_read_only' | 'is_waiting', boolean>;
-    const { is_due, is_read_only, is_waiting } = oneRow(await run<State>(STATE));
+    type State = Record<'is_due' | 'is_later' | 'is_read_only' | 'is_waiting', boolean>;
+    const { is_due, is_later, is_read_only, is_waiting } = oneRow(await run<State>(STATE));
+    if (is_later) return { reason: 'later_version', cause: new Error(await laterVersion(db)) };
     if (is_due) return { reason: 'erasures_due' };
     if (is_read_only) return { reason: 'read_only' };
     return is_waiting ? { reason: 'commits_waiting' } : undefined;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { Database } from '../../server/database/connect.ts';
 import { query } from '../../server/database/query.ts';
 import { makeReadiness } from '../../server/database/readiness.ts';
@@ -8,7 +8,7 @@ import { makeCaller, refusalOf } from '../harness/caller.ts';
 import { givenProxyTo } from '../harness/proxy.ts';
 import { onServer } from '../harness/server.ts';
 import { countStatements, databaseUrl, givenDatabase, givenService, testDatabase } from '../harness/service.ts';
-import { givenCard, givenProject, givenToken, givenUser } from '../harness/world.ts';
+import { givenCard, givenProject, givenToken, givenUser, testDb } from '../harness/world.ts';
 
 const CREATE = '/services/operations/v1/operations/cards/create';
 const LIST = '/services/operations/v1/operations/boards/list';
@@ -135,6 +135,15 @@ describe.skipIf(!databaseUrl)('on a PostgreSQL server', () => {
       expect(await readyOf(url)).toEqual({ code: 503, status: 'database read-only' });
       expect(logged.find(({ level }) => level === 40)).toMatchObject({ msg: 'Not ready: database read-only.' });
       await database.close();
+    });
+
+    it('503 once the upgrade to a later version is finished; the log says which version is needed', async () => {
+      const { url, logged } = await givenService();
+      await query(await testDb(), sql`update database_state set level = level + 1, version = '99.1.0'`);
+      onTestFinished(async () => void (await query(await testDb(), sql`update database_state set level = level - 1`)));
+
+      expect(await readyOf(url)).toEqual({ code: 503, status: 'the database needs a later version' });
+      expect(JSON.stringify(logged)).toContain('The database needs version 99.1.0 or later of Deckhand: ');
     });
 
     it('asks the database once for many checks at once', async () => {

@@ -4,9 +4,18 @@ import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../server/cli/run.ts';
 import { connect } from '../../server/database/connect.ts';
-import { finishOwnUpgrade, finishUpgrade, LATEST_LEVEL, levelOf, mustBeAtLevel } from '../../server/database/level.ts';
+import {
+  finishOwnUpgrade,
+  finishUpgrade,
+  LATEST_LEVEL,
+  levelOf,
+  mustBeAtLevel,
+  mustKnowLevel,
+} from '../../server/database/level.ts';
+import { migrate } from '../../server/database/migrate.ts';
 import { query } from '../../server/database/query.ts';
 import { readSettings } from '../../server/runtime/env.ts';
+import { VERSION } from '../../server/runtime/version.ts';
 import { givenDirectory, givenMigratedDirectory } from '../harness/process.ts';
 import { testDatabase, withOwnDatabase } from '../harness/service.ts';
 import { givenWorld } from '../harness/world.ts';
@@ -87,5 +96,19 @@ describe('the level of a database', () => {
 
       expect(await levelOf(db)).toBe(LATEST_LEVEL + 1);
     });
+  });
+
+  it('that is later than this version is refused at the start, with the version that is needed', async () => {
+    const settings = { DATA_DIR: await givenMigratedDirectory() };
+    const database = await connect(readSettings(settings));
+    await mustKnowLevel(database.db);
+    await query(database.db, sql`update database_state set level = ${LATEST_LEVEL + 1}, version = '99.1.0'`);
+
+    await expect(migrate(database)).rejects.toThrow(
+      `The database needs version 99.1.0 or later of Deckhand: it is at level ${LATEST_LEVEL + 1}, and this version, ${VERSION}, knows only level ${LATEST_LEVEL}. Start that version, or`,
+    );
+    await query(database.db, sql`drop table database_state`);
+    await mustKnowLevel(database.db);
+    await database.close();
   });
 });

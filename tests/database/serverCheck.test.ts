@@ -27,15 +27,15 @@ describe.skipIf(!databaseUrl)('a server', () => {
   });
 
   it('is warned about if its clock is more than a minute from that of this machine', async () => {
-    for (const seconds of [-90, -30, 0, 30, 90])
+    for (const seconds of [-7200, -30, 0, 30, 7200])
       await checkServer(await testDb(), log, () => Date.now() + seconds * 1000);
 
     expect(warnings).toEqual([
       expect.stringMatching(
-        /^The clock of this machine and that of the database differ by (89|9\d) seconds\. Set both/,
+        /^The clock of this machine and that of the database differ by 7[12]\d\d seconds\. Set both/,
       ),
       expect.stringMatching(
-        /^The clock of this machine and that of the database differ by (89|9\d) seconds\. Set both/,
+        /^The clock of this machine and that of the database differ by 7[12]\d\d seconds\. Set both/,
       ),
     ]);
   });
