@@ -10,6 +10,7 @@ import { makeRememberedCallers, type RememberedCallers } from '../domain/access/
 import type { AccountCaller, NodeServices } from '../domain/access/context.ts';
 import { endedKeyError } from '../domain/access/endedKey.ts';
 import { recordUse } from '../domain/access/keyUse.ts';
+import { erasuresFileOf } from '../domain/account/erasureFile.ts';
 import { makeEventHub } from '../domain/event/hub.ts';
 import { deliveryCounts } from '../domain/event/webhookRecord.ts';
 import { mailCounts } from '../domain/mail/mailQueue.ts';
@@ -60,7 +61,7 @@ export type Services = NodeServices & {
   metricsAccess: MetricsAccess;
   load: () => Load;
   /** Whether the database was restored, and waits for its erasures: nobody is served. */
-  erasures: { isDue: boolean };
+  erasures: { isDue: boolean; file?: string | undefined };
   /** Whether the whole node is stopping, not one worker alone: it is no longer ready. */
   isNodeStopping: () => boolean;
   /** Undefined in a single process. */
@@ -176,7 +177,7 @@ export async function openServices(
       mails: mailCounts,
       isRedisReachable: counters.isShared(),
     }),
-    erasures: { isDue: false },
+    erasures: { isDue: false, file: erasuresFileOf(settings) },
     isStopping: () => isStopping,
     isNodeStopping: () => isNodeStopping,
     siblings,

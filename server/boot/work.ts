@@ -4,7 +4,6 @@ import { mayHaveErased } from '../database/level.ts';
 import { removalWork } from '../database/removal.ts';
 import { startAccountWork } from '../domain/account/accountWork.ts';
 import { ERASURE_SWEEP } from '../domain/account/erasure.ts';
-import { erasuresFileOf } from '../domain/account/erasureFile.ts';
 import { keyWarnings } from '../domain/account/keyWarning.ts';
 import { CLEARING, RECENT_CLEARING } from '../domain/board/deletion.ts';
 import { rightLosses } from '../domain/event/webhookRight.ts';
@@ -54,7 +53,7 @@ export function startWork(
   const mails = sendsMail ? startMails({ db: database.db, log, base, send }) : undefined;
   if (mails) eventHub.onChange(mails.wake);
   const accounts = startAccountWork({
-    ...{ db: database.db, log, file: erasuresFileOf(settings) },
+    ...{ db: database.db, log, file: erasures.file },
     onDue: (isDue) => {
       erasures.isDue = isDue;
     },

@@ -49,6 +49,7 @@ export function startBackground(
     }
   };
 
+  for (const { table } of works) failedWork.set(table, failedWork.get(table) ?? 0);
   let running = handleAll();
   const timer = setInterval(() => {
     running = running.then(handleAll);

@@ -5,12 +5,13 @@ import { forbidden, unauthorized } from '../../shared/errors.ts';
 import type { MetricsAccess, Services } from '../api/services.ts';
 import type { Db } from '../database/query.ts';
 import { type Readiness, UNREADY } from '../database/readiness.ts';
+import { erasuresFileProblem } from '../domain/account/erasureFile.ts';
 import { countEndingKeys } from '../domain/account/keyWarning.ts';
 import { addReplacements, metricsOf, sumMetrics } from '../runtime/metricSum.ts';
 import { VERSION } from '../runtime/version.ts';
 import { addDatabaseState } from './databaseMetrics.ts';
 import { announceDeprecations } from './deprecation.ts';
-import { addGauge } from './gauge.ts';
+import { addGauge, type Values } from './gauge.ts';
 import { limitAddress } from './limitRequests.ts';
 import { addLoad } from './loadMetrics.ts';
 import { addEventMetrics, addMailMetrics, addRolloutMetrics } from './measuredMetrics.ts';
@@ -30,6 +31,7 @@ export async function metrics(scope: FastifyInstance, services: Services): Promi
   addMailMetrics(registry, database.db);
   addDatabaseState(registry, database.db);
   addEndingKeys(registry, database.db, keyMaxDays);
+  if (services.erasures.file !== undefined) addErasuresFile(registry, services.erasures.file);
   if (replicas) addReplicas(registry, replicas);
   addWorkers(registry);
   countRequests(scope, registry);
@@ -62,6 +64,12 @@ function addBuildInfo(registry: Registry, database: string): void {
 function addWorkers(registry: Registry): void {
   new Gauge({ name: 'deckhand_workers', help: 'Processes that serve requests.', registers: [registry] }).set(1);
   addReplacements(registry);
+}
+
+function addErasuresFile(registry: Registry, file: string): void {
+  const help = '0 while erasures can not be appended to the file of erasures.';
+  const read = async (): Promise<Values<never>> => [[Number((await erasuresFileProblem(file)) === undefined)]];
+  addGauge(registry, 'deckhand_erasures_file_writable', help, [], read, 'min');
 }
 
 /** Counted at most once a minute: it reads all keys that may end soon. */

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Counter, type Registry } from 'prom-client';
+import { REASONS } from '../../shared/reasons.ts';
 import { findProcedure } from '../api/procedures.ts';
 import type { RestOperation } from '../api/restOperation.ts';
 import { addHistogram } from '../runtime/histogram.ts';
@@ -50,8 +51,8 @@ const LEVELS_WITH_REQUESTS = new Set(['info', 'debug', 'trace']);
  * lists. No metric has both the operation and something else: with its buckets, that would be thousands of series.
  */
 export function countRequests(scope: FastifyInstance, registry: Registry): void {
-  /** Since the last scrape, by surface and status. */
-  const latest = new Map<string, number>();
+  /** Since the last scrape, by surface and status. What an alert looks for is there from the beginning. */
+  const latest = new Map<string, number>([400, 500].map((status) => [`payments ${status}`, 0]));
   new Counter({
     name: 'deckhand_requests_total',
     help: 'Requests, without health checks and scrapes.',
@@ -85,6 +86,9 @@ export function countRequests(scope: FastifyInstance, registry: Registry): void 
     labelNames: ['surface', 'reason'] as const,
     registers: [registry],
   });
+  // An increase from nothing to one is none for Prometheus.
+  for (const surface of ['rest', 'rpc', 'mcp'])
+    for (const reason of Object.keys(REASONS)) errors.inc({ surface, reason }, 0);
 
   scope.decorateRequest('isOpenEnded', false);
   scope.addHook('onResponse', (request, reply, done) => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { query } from '../../server/database/query.ts';
 import { refusalOf } from '../harness/caller.ts';
 import { pagesOf } from '../harness/pages.ts';
-import { patientQueue } from '../harness/patientQueue.ts';
+import { patientQueues } from '../harness/patientQueue.ts';
 import { countStatements, givenService } from '../harness/service.ts';
 import {
   givenBoard,
@@ -30,7 +30,7 @@ async function lengthen(table: keyof typeof LONG_TEXT, id: number, megabytes: nu
 
 describe('a batch', () => {
   it('429 for the calls that start when its answers have reached the limit; a retry works', async () => {
-    const { asViewer, project } = await givenWorld(await givenService({}, { queue: patientQueue() }));
+    const { asViewer, project } = await givenWorld(await givenService({}, await patientQueues()));
     const id = await givenBoard(project);
     await lengthen('groups', await givenGroup(project, id), 2);
     const read = () => asViewer.rpc.boards.get.query({ id });

@@ -8,7 +8,7 @@ import { makeUnsentResponses, type UnsentResponses } from '../../server/limits/u
 import { type FairQueue, makeFairQueue } from '../../server/runtime/fairQueue.ts';
 import { tooManyRequests } from '../../shared/errors.ts';
 import { type Answer, makeCaller } from '../harness/caller.ts';
-import { patientQueue } from '../harness/patientQueue.ts';
+import { patientQueues } from '../harness/patientQueue.ts';
 import { isWhole } from '../harness/sample.ts';
 import { givenService, type TestService, testService } from '../harness/service.ts';
 import { givenBoard, givenCard, givenGroup, givenWorld, testDb } from '../harness/world.ts';
@@ -96,7 +96,7 @@ describe('unread answers', () => {
     const answers = makeUnsentResponses(1024 * 1024);
     // As if nobody read them.
     const open: UnsentResponses['open'] = (key) => ({ ...answers.open(key), release: () => undefined });
-    const others = { unsentResponses: { ...answers, open }, queue: patientQueue() };
+    const others = { unsentResponses: { ...answers, open }, ...(await patientQueues()) };
     const { asViewer, project } = await givenWorld(await givenService({}, others));
     const id = await givenBoard(project);
     const card = await givenCard(project, { group_id: await givenGroup(project, id) });

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parser } from '@prometheus-io/lezer-promql';
 import { sql } from 'kysely';
@@ -11,8 +12,10 @@ import { LATEST_LEVEL, resumeWebhooks } from '../../server/database/level.ts';
 import { query, SHORT_TIMEOUT } from '../../server/database/query.ts';
 import { removeSome } from '../../server/database/removal.ts';
 import type { Replicas } from '../../server/database/replicas.ts';
+import { erasuresFileProblem } from '../../server/domain/account/erasureFile.ts';
 import { REASONS } from '../../shared/reasons.ts';
 import { capture } from '../harness/plans.ts';
+import { givenDirectory } from '../harness/process.ts';
 import { databaseUrl, givenService, type TestService, testDatabase, withOwnDatabase } from '../harness/service.ts';
 import { givenMasterBoard, givenUser, givenWebhook, givenWorld, insert, testDb } from '../harness/world.ts';
 
@@ -35,11 +38,14 @@ const valuesOf = (lines: string[], metric: string) =>
       .filter((line) => /^[\w:]+/.exec(line)?.[0] === metric)
       .map((line) => [labelsOf(line), Number(line.split(' ').at(-1))]),
   );
+/** Counters that have counted. */
+const counted = (lines: string[], metric: string) =>
+  Object.fromEntries(Object.entries(valuesOf(lines, metric)).filter(([, count]) => count > 0));
 const labelsOf = (line: string) => /\{(.*)\}/.exec(line)?.[1] ?? '';
 
 /** A request is counted when its answer was sent, which may be after the caller has read it. */
 const untilScraped = (service: TestService, metric: string, values: object) =>
-  vi.waitFor(async () => expect(valuesOf(await scrape(service), metric)).toEqual(values));
+  vi.waitFor(async () => expect(counted(await scrape(service), metric)).toEqual(values));
 
 const REQUESTS = 'deckhand_requests_total';
 const STRIPE = { STRIPE_SECRET_KEY: 'sk_test_1', STRIPE_WEBHOOK_SECRET: 'whsec_1' };
@@ -148,8 +154,39 @@ describe('metrics', () => {
     await fetch(`${service.url}/trpc/made.up`);
 
     const lines = await scrape(service);
-    expect(Object.keys(valuesOf(lines, REQUESTS)).length).toBeGreaterThan(0);
+    expect(Object.keys(counted(lines, REQUESTS)).length).toBeGreaterThan(0);
     expect(lines.filter((line) => /made|PROPFIND/.test(line))).toEqual([]);
+  });
+
+  it('begin at 0 with what alerts look for: the first one counts, too', async () => {
+    const service = await givenMeasured();
+    const plans = { table: 'projects', step: async () => ({ count: 0 }) } as const;
+    await startBackground(await testDatabase(), [plans], service.app.log)();
+
+    const lines = await scrape(service);
+
+    expect(valuesOf(lines, 'deckhand_errors_total')).toMatchObject({
+      'surface="rest",reason="disk_full"': 0,
+      'surface="rpc",reason="fault"': 0,
+      'surface="mcp",reason="service_busy"': 0,
+    });
+    expect(valuesOf(lines, REQUESTS)).toMatchObject({ 'surface="payments",http_response_status_code="400"': 0 });
+    expect(valuesOf(lines, 'deckhand_removal_failures_total')).toMatchObject({ 'table="projects"': 0 });
+  });
+
+  it('show whether erasures can be appended to their file, and the log says why not', async () => {
+    const directory = await givenDirectory();
+    const value = async (ERASURES_FILE: string) =>
+      valuesOf(await scrape(await givenMeasured({ ERASURES_FILE })), 'deckhand_erasures_file_writable');
+    const present = join(directory, 'erasures.jsonl');
+    await writeFile(present, '');
+
+    expect(await value(join(directory, 'new.jsonl'))).toEqual({ '': 1 });
+    expect(await value(present)).toEqual({ '': 1 });
+    expect(await value(join(directory, 'missing', 'new.jsonl'))).toEqual({ '': 0 });
+    expect(await value(directory)).toEqual({ '': 0 });
+    expect(await readdir(directory)).toEqual(['erasures.jsonl']);
+    expect(await erasuresFileProblem(join(present, 'below'))).toMatch(/ENOTDIR/);
   });
 
   it('count errors by reason: each call of a batch, and none of what worked', async () => {
@@ -341,7 +378,10 @@ describe('the dashboard and the alerts', () => {
   });
 
   it('name only metrics, labels and reasons that the service has', async () => {
-    const service = await givenMeasured({ REDIS_URL: 'redis://127.0.0.1:1' }, { replicas: ONE_REPLICA });
+    const service = await givenMeasured(
+      { REDIS_URL: 'redis://127.0.0.1:1', ERASURES_FILE: 'erasures.jsonl' },
+      { replicas: ONE_REPLICA },
+    );
     const { asNobody } = await givenWorld(service);
     await asNobody.post(LIST, {});
     const lines = (await scrape(service)).filter((line) => !line.startsWith('#'));

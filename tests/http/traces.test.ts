@@ -9,7 +9,7 @@ import { readSettings } from '../../server/runtime/env.ts';
 import { startTracing } from '../../server/runtime/traceExport.ts';
 import { refusalOf } from '../harness/caller.ts';
 import { childrenOf, givenCollector } from '../harness/collector.ts';
-import { patientQueue } from '../harness/patientQueue.ts';
+import { patientQueues } from '../harness/patientQueue.ts';
 import { givenService, type TestService, testService } from '../harness/service.ts';
 import { givenCard, givenTag, givenWorld, testDb } from '../harness/world.ts';
 
@@ -175,7 +175,7 @@ describe('calls at the same time', () => {
       const answers = await Promise.all(Array.from({ length: CALLS }, () => asMember.post(TAGS)));
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
     };
-    const { spans, requests } = await spansOf(work, {}, { queue: patientQueue() });
+    const { spans, requests } = await spansOf(work, {}, await patientQueues());
 
     expect(requests).toHaveLength(CALLS);
     // Without those of a new connection, which name no table.

@@ -4,7 +4,7 @@ import { type Db, queryOne } from '../../database/query.ts';
 import type { Log } from '../../runtime/log.ts';
 import { makeLooks, type NextPause } from '../../runtime/looks.ts';
 import { isCalledFor } from './accountCall.ts';
-import { makeErasureFile } from './erasureFile.ts';
+import { erasuresFileProblem, makeErasureFile } from './erasureFile.ts';
 import { HAS_WAITING_EXPORT, makeExport } from './export.ts';
 
 /** Without a call, each process looks so often for exports of killed processes, and for erasures by other nodes. */
@@ -25,6 +25,13 @@ type AccountWork = {
 export function startAccountWork({ db, log, file, onDue }: AccountWork) {
   const erasures = file === undefined ? undefined : makeErasureFile(file);
   let warnedOf = 0;
+  if (file !== undefined)
+    void erasuresFileProblem(file).then((problem) => {
+      if (problem)
+        log.error(
+          `ERASURES_FILE: erasures can't be written to ${file}: ${problem}. A restore would bring back who is erased now.`,
+        );
+    });
   const looks = makeLooks(look);
   looks.begin(0);
   return {

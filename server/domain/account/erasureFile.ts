@@ -1,5 +1,5 @@
-import { open, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { access, constants, open, readFile, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { sql } from 'kysely';
 import { z } from 'zod';
 import { endErasuresDue, mayHaveErased } from '../../database/level.ts';
@@ -68,6 +68,19 @@ type FileSettings = Pick<Settings, 'ERASURES_FILE' | 'DATABASE_URL' | 'DATA_DIR'
 /** Undefined on a server without the setting. */
 export const erasuresFileOf = ({ ERASURES_FILE, DATABASE_URL, DATA_DIR }: FileSettings): string | undefined =>
   ERASURES_FILE ?? (DATABASE_URL === undefined ? join(DATA_DIR, 'erasures.jsonl') : undefined);
+
+/** Why nothing can be appended to the file, if so. It makes no file: an empty one would look as if nobody was erased. */
+export async function erasuresFileProblem(path: string): Promise<string | undefined> {
+  const isMissing = (error: NodeJS.ErrnoException) => error.code === 'ENOENT';
+  try {
+    const found = await stat(path).catch((error) => (isMissing(error) ? undefined : Promise.reject(error)));
+    if (found && !found.isFile()) return 'it is not a file';
+    await access(found ? path : dirname(path), constants.W_OK);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
 
 /** At the start on a restored database. Only with the setting: a file in DATA_DIR may be as old as the rest of it. */
 export async function applyFileIfDue(db: Db, { ERASURES_FILE: file }: FileSettings, log: Log): Promise<void> {
