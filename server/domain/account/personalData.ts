@@ -68,7 +68,7 @@ rollout_changes key(rollout_id project_id noun copy_id) copies(before base) othe
 write_positions key(user_id) other(user_id position)
 write_epoch other(id epoch)
 replicated_epoch other(id epoch)
-database_state other(id level webhooks_paused_at erasures_due_at)
+database_state other(id level version webhooks_paused_at erasures_due_at)
 incarnations key(number) other(number id began_at server relation timeline first_timeline timeline_step transaction_offset last_shared takes_unnamed)
 `;
 
