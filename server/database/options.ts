@@ -63,6 +63,10 @@ const embeddedOptions = async ({ DATA_DIR }: DatabaseSettings, db: Db | undefine
   return { driver: PgliteDriver, dbName: DATA_DIR, driverOptions: () => opened };
 };
 
+const NO_JIT = 'set jit = off';
+/** The package sends no 0 when it connects, so that those of a role or a database would count. */
+const NO_TIMEOUTS = 'set statement_timeout = 0; set lock_timeout = 0; set idle_in_transaction_session_timeout = 0';
+
 const serverOptions = async (
   { DATABASE_URL, DATABASE_POOL_SIZE, PREPARED_STATEMENTS }: DatabaseSettings,
   { onPool, hasTimeouts = true, log }: PoolOptions,
@@ -95,7 +99,7 @@ const serverOptions = async (
         onPool?.(pool, dropIdle);
       },
       // Compiling a statement takes longer than running it. Not a start-up parameter: poolers refuse unknown ones.
-      onConnect: (client: pg.ClientBase) => client.query('set jit = off'),
+      onConnect: (client: pg.ClientBase) => client.query(hasTimeouts ? NO_JIT : `${NO_JIT}; ${NO_TIMEOUTS}`),
       // The default is to wait forever.
       connectionTimeoutMillis: 2_000,
       statement_timeout: hasTimeouts ? 30_000 : 0,

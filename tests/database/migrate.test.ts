@@ -143,6 +143,27 @@ describe.skipIf(!databaseUrl)('migrations on a PostgreSQL server', () => {
     expect(card!.template_group_id).toBe(card!.group_id);
   });
 
+  it('have no time limits, also where the role has some', async () => {
+    const limits = 'statement_timeout lock_timeout idle_in_transaction_session_timeout'.split(' ');
+    const options = encodeURIComponent(limits.map((limit) => `-c ${limit}=4567`).join(' '));
+    const settings = readSettings({
+      DATABASE_URL: `${addressOf('postgres')}?options=${options}`,
+      JWT_SECRET: TEST_SECRET,
+    });
+    const node = await connect(settings);
+    const shown = async ({ db }: Database) =>
+      Promise.all(
+        limits.map(
+          async (limit) =>
+            (await query(db, sql<{ value: string }>`select current_setting(${limit}) as value`))[0]!.value,
+        ),
+      );
+
+    expect(await node.withoutTimeouts(shown)).toEqual(['0', '0', '0']);
+    expect(await shown(node)).toEqual(['30s', '10s', '30s']);
+    await node.close();
+  });
+
   it('name transactions of others that stay open, and not their own', async () => {
     const [node, other] = await givenNodes(2);
     await other!.db.transaction().execute(async (db) => {

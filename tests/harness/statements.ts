@@ -49,7 +49,7 @@ export function recordRequests({ server }: FastifyInstance): void {
 }
 
 /** A new connection begins with it. */
-const OF_CONNECTION = 'set jit = off';
+const OF_CONNECTION = /^set jit = off/;
 
 /** The one patch of the drivers; the modules of a worker are loaded once. */
 for (const driver of [ServerClient.prototype, EmbeddedClient.prototype] as {
@@ -58,7 +58,7 @@ for (const driver of [ServerClient.prototype, EmbeddedClient.prototype] as {
   const { query } = driver;
   driver.query = function (...parts: never[]) {
     const [text, values = []] = parts as unknown as [unknown, unknown[]?];
-    if (typeof text === 'string' && text !== OF_CONNECTION) {
+    if (typeof text === 'string' && !OF_CONNECTION.test(text)) {
       for (const record of [...ofAll, ...(context.getStore() ?? [])]) record({ text, values: Array.from(values) });
     }
     return query.apply(this, parts);

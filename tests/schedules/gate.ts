@@ -68,7 +68,7 @@ export function installGate(): void {
     const [text] = parts;
     const task = tasks.getStore();
     const send = () => query.apply(this, parts);
-    if (text === 'set jit = off') return whileOpening(send());
+    if (String(text).startsWith('set jit = off')) return whileOpening(send());
     if (!task || task.name === SETUP || typeof text !== 'string' || typeof parts.at(-1) === 'function') return send();
     return enter({ task, text: shorten(text), client: this, send });
   };
