@@ -6,7 +6,7 @@ import { finishUpgrade } from '../../server/database/level.ts';
 import { query } from '../../server/database/query.ts';
 import { schemaDifference } from '../../server/database/schemaDifference.ts';
 import { readSettings } from '../../server/runtime/env.ts';
-import { type StartedService, startService } from '../harness/process.ts';
+import { readRows, type StartedService, startService } from '../harness/process.ts';
 import { givenWebhookReceiver, type WebhookReceiver } from '../harness/webhookReceiver.ts';
 import { isCreate, type Sent, startClients } from './load.ts';
 import { migrationViolations } from './nodeFaults.ts';
@@ -54,6 +54,8 @@ async function upgradeWith(place: Place, old: OldVersion, size: Size, receiver: 
   const endOfPhase = async () => {
     await Promise.all([load.acknowledged(size.requests), pause((size.phaseSeconds ?? 0) * 1000)]);
   };
+  // Whoever creates a webhook proves who they are.
+  if (old.isRecent) await readRows(settings, sql`update sessions set proven_at = now()`);
   const followers = old.start && old.isRecent ? await startFollowers(balancer, world, receiver) : undefined;
   if (old.start) await endOfPhase();
 
