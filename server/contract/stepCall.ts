@@ -13,8 +13,8 @@ import type { Rows, Step } from './writeSteps.ts';
 export type StepCall = { surface: Surface; procedure: RestProcedure; step: Step; input: Given; rows: Rows };
 
 /** The input of a step with the ids of these rows; undefined if one of them was not created, or an answer had no secret. */
-export async function inputOf({ input, as }: Step, rows: Rows): Promise<Given | undefined> {
-  let isComplete = as == null || rows[as] !== undefined;
+export async function inputOf({ input, as, needs }: Step, rows: Rows): Promise<Given | undefined> {
+  let isComplete = [as, needs].every((name) => name == null || rows[name] !== undefined);
   const made = typeof input === 'function' ? await input(rows).catch(() => undefined) : input;
   if (made === undefined) return undefined;
   const text = JSON.stringify(made, (_, value) => {

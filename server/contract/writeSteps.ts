@@ -10,6 +10,8 @@ export type Step = {
   title?: string;
   /** `$card_id` stands for the id of the row with this name. */
   input: Given | ((rows: Rows) => Promise<Given>);
+  /** A row without which the answer can't have what it keeps: then there is no call. */
+  needs?: string;
   /** The name of the created row. */
   creates?: string;
   /** Its status, if it must be refused. */
