@@ -217,6 +217,15 @@ describe('a database with demo data', () => {
       expect(await isPassword('demo-password', password_hash, 'test')).toBe(false);
     expect((await lock()).printed).toMatch(/^Nothing changed: no user has the demo password/);
     expect(await users()).toHaveLength(7);
+
+    // Once more, beside the first superadmin of before, who is not active.
+    const publicHash = await hashPassword('demo-password', 'test');
+    await readRows(
+      settings,
+      sql`update users set is_active = email = 'admin@demo.test', password_hash = case when email = 'admin@demo.test' then ${publicHash} else password_hash end returning id`,
+    );
+    await lock();
+    expect(terminal.shown.join('')).toContain('The superadmin is admin-2@deckhand.local now');
     await remove();
   });
 

@@ -13,7 +13,7 @@ import { type Db, query } from '../query.ts';
 import { DEMO_USER, DEMO_USERS, findDemoUsers, hasDemoPassword } from './demoUsers.ts';
 
 const FIRST_ADMIN = 'admin@deckhand.local';
-const ADMIN = { name: 'Admin', email: FIRST_ADMIN, superadmin: true, superadmin_billing: true };
+const ADMIN = { name: 'Admin', superadmin: true, superadmin_billing: true };
 
 export const randomPassword = () => randomBytes(18).toString('base64url');
 
@@ -106,16 +106,26 @@ async function addFirstAdmin({ db }: Database, tell: (admin: FirstAdmin) => Prom
   const password = randomPassword();
   const password_hash = await hashPassword(password, 'start');
   return db.transaction().execute(async (db) => {
+    const email = await freeAddress(db);
     const { id } = await db
       .insertInto('users')
       // Nobody has confirmed this address: a provider that vouches for it does not become this user.
-      .values({ ...ADMIN, password_hash, email_confirmed_at: null })
+      .values({ ...ADMIN, email, password_hash, email_confirmed_at: null })
       .returning('id')
       .executeTakeFirstOrThrow();
-    const admin = { id, email: FIRST_ADMIN, password };
+    const admin = { id, email, password };
     await tell(admin);
     return admin;
   });
+}
+
+/** The first superadmin of before may be deactivated, and keep the address. */
+async function freeAddress(db: Db): Promise<string> {
+  for (let number = 1; ; number++) {
+    const email = number === 1 ? FIRST_ADMIN : FIRST_ADMIN.replace('@', `-${number}@`);
+    const taken = await query(db, sql`select from users where lower(email) = ${email}`);
+    if (taken.length === 0) return email;
+  }
 }
 
 const hasUsers = async (db: Db) =>

@@ -70,7 +70,8 @@ function reasonOf(error: unknown): string | undefined {
     column,
     message,
   } = error as Partial<Record<'code' | 'constraint' | 'column' | 'message', string>>;
-  if (code === '55P03' || code === '57014') return 'Other work kept a row of this project locked for too long.';
+  if (code === '55P03') return 'Other work kept a row of this project locked for too long.';
+  if (code === '57014') return 'The step in this project took too long.';
   if (code === 'P0001') return `The database refused a row: ${message}`;
   if (/^2[23]/.test(code))
     return `The database refused a row${constraint || column ? ` (${constraint ?? column})` : ''}.`;
