@@ -16,6 +16,7 @@ import {
   recordSent,
 } from '../../server/domain/mail/mailQueue.ts';
 import { showOn, startMails } from '../../server/domain/mail/mailWork.ts';
+import type { Mailing } from '../../server/domain/mail/sending.ts';
 import { linkOf, writeMail } from '../../server/domain/mail/text.ts';
 import { MailFailure, makeSmtp, SMTP_LIMITS } from '../../server/security/smtp.ts';
 import type { MailKind } from '../../shared/mail.ts';
@@ -347,6 +348,8 @@ describe('a failed attempt', () => {
     await server.sendDue({ send: send() });
 
     expect(await mails()).toMatchObject([{ state, error, failures: 1 }]);
+    // Where the mail server may have taken it, its link still works.
+    expect(await links()).toHaveLength(['stall', 'drop'].includes(behaviour) ? 1 : 0);
   });
 
   it('may have sent the mail: it is sent again, and both links work until one is used', async () => {
@@ -375,6 +378,19 @@ describe('a failed attempt', () => {
     await expect(own()(message, { signal, recipientMilliseconds: 20 })).rejects.toMatchObject({
       ...{ isOfServer: false, isPermanent: false, isUncertain: false },
     });
+  });
+
+  it('is short for the recipient the first time, so that others get their turn, and takes longer then', async () => {
+    await givenReset({});
+    const limits: unknown[] = [];
+    const send: Mailing['send'] = async (_, { recipientMilliseconds }) => {
+      limits.push(recipientMilliseconds);
+      throw new MailFailure('It thinks.');
+    };
+
+    for (const at of [1, 20]) await server.sendDue({ send, at: Date.now() + at * SECOND });
+
+    expect(limits).toEqual([5000, undefined]);
   });
 
   it('is no matter of how long the mail server thinks about the text', async () => {
