@@ -50,6 +50,9 @@ describe('the level of a database', () => {
 
       expect(await finishUpgrade(db)).toBe(0);
 
+      expect(await query(db, sql`select level, version from database_state`)).toEqual([
+        { level: LATEST_LEVEL, version: VERSION },
+      ]);
       expect(await levelOf(db)).toBe(LATEST_LEVEL);
       await mustBeAtLevel(db, 1);
     });

@@ -13,6 +13,7 @@ import { type Db, oneRow, query } from '../../server/database/query.ts';
 import { latestPlace, readEvents, readPlace, toCursor } from '../../server/domain/event/feed.ts';
 import { claimWebhooks } from '../../server/domain/event/webhookClaim.ts';
 import { startWebhooks } from '../../server/domain/event/webhookWork.ts';
+import { VERSION } from '../../server/runtime/version.ts';
 import { makeSecretBox } from '../../server/security/secretBox.ts';
 import { toFailure } from '../../shared/errors.ts';
 import { CARD_DATA, feedComplete } from '../harness/events.ts';
@@ -96,6 +97,7 @@ describe('a database that was restored on another server', () => {
       webhooks_paused_at: expect.any(Date),
       erasures_due_at: null,
     });
+    expect(await query(await db(), sql`select version from database_state`)).toEqual([{ version: VERSION }]);
     expect(await remindersOf(await db())).toEqual([expect.stringMatching(/^Webhooks have been paused since 20/)]);
     expect([await resumeWebhooks(await db()), await resumeWebhooks(await db())]).toEqual([true, false]);
     expect((await claimWebhooks({ db: await db() })).claimed).toMatchObject([
