@@ -20,7 +20,7 @@ export const accessLeft = {
   keys_left: count.meta({ description: 'Number of API keys of the account that are still valid.', example: 0 }),
   identities_left: count.meta({
     description:
-      'Number of linked identities that can still sign in. Those that were linked after the last sign-in in another session were unlinked.',
+      'Number of linked identities that can still sign in. Those that were linked within the last seven days were unlinked.',
     example: 0,
   }),
 };

@@ -530,6 +530,19 @@ describe('the work of a process', () => {
     expect(begun.toSorted()).toEqual(['1@hanging.test', '2@hanging.test', 'again1@slow1.test', 'again2@slow2.test']);
   });
 
+  it('sends one mail at a time to an address, and keeps a connection free for resets', async () => {
+    const users = [];
+    for (const at of [1, 2, 3, 4]) users.push(await givenUser({ email: `${at}@slow${at}.test` }));
+    for (const { email, id } of [...users, ...users])
+      await queue({ kind: 'key_created', email, user_id: id, data: { name: 'CI' } });
+    const begun = await givenHanging(() => true);
+    await expect.poll(() => begun).toHaveLength(3);
+
+    await givenReset({ email: 'later@example.test' });
+
+    await expect.poll(() => begun).toEqual(['1@slow1.test', '2@slow2.test', '3@slow3.test', 'later@example.test']);
+  });
+
   it('tries with one mail at a time while the mail server is not there', async () => {
     for (const at of [1, 2, 3, 4, 5]) await givenReset({ email: `${at}@example.test` });
     const together: number[] = [];

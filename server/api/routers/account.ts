@@ -88,7 +88,7 @@ export const accountRouter = router({
     message: 'Signed out everywhere.',
     summary: 'Sign out everywhere',
     description:
-      'Ends all sessions of the caller; no device is remembered any more. API keys stay valid unless `revoke_keys` is sent; `keys_left` counts them. Identities that were linked since the last sign-in in another session are unlinked.',
+      'Ends all sessions of the caller; no device is remembered any more. API keys stay valid unless `revoke_keys` is sent; `keys_left` counts them. Identities that were linked within the last seven days are unlinked.',
   })
     .meta({ isDestructive: true, events: ['sessions.ended', 'identity.unlinked', 'key.revoked', 'webhook.disabled'] })
     .input(SignOutEverywhere)
@@ -181,7 +181,7 @@ export const accountRouter = router({
     message: 'Password changed.',
     summary: 'Change your password',
     description:
-      'Changes the password, ends all sessions, and returns the token of a new one. If a second factor is enabled, a code must have been given within the last ten minutes (`account.prove`). API keys stay valid unless `revoke_keys` is sent; `keys_left` counts them. Identities that were linked since the last sign-in in another session are unlinked.',
+      'Changes the password, ends all sessions, and returns the token of a new one. If a second factor is enabled, a code must have been given within the last ten minutes (`account.prove`). API keys stay valid unless `revoke_keys` is sent; `keys_left` counts them. Identities that were linked within the last seven days are unlinked.',
   })
     .meta({
       isDestructive: true,
@@ -266,7 +266,7 @@ export const accountRouter = router({
     message: 'Password changed. Sign in with the new one.',
     summary: 'Reset a password',
     description:
-      'Sets a new password with the link of a mail, which works once and for 30 minutes. Ends all sessions; no device is remembered any more. The second factor stays. API keys stay valid: `keys_left` counts them. Identities that were linked since the last sign-in in another session are unlinked.',
+      'Sets a new password with the link of a mail, which works once and for 30 minutes. Ends all sessions; no device is remembered any more. The second factor stays. API keys stay valid: `keys_left` counts them. Identities that were linked within the last seven days are unlinked.',
   })
     .meta({
       isDestructive: true,

@@ -160,7 +160,7 @@ export const userRouter = router({
     })
     .meta({
       prepare: hashSentPassword,
-      events: ['user.updated', 'user.password_changed', 'webhook.disabled', 'webhook.updated'],
+      events: ['user.updated', 'user.password_changed', 'identity.unlinked', 'webhook.disabled', 'webhook.updated'],
       reasons: ['already_exists', 'unknown_reference', 'password_weak', 'own_account', 'last_superadmin'],
     })
     .input(UserUpdate)
@@ -186,7 +186,7 @@ export const userRouter = router({
     .meta({
       isDestructive: true,
       proof: 'always',
-      events: ['user.updated', 'webhook.disabled'],
+      events: ['user.updated', 'identity.unlinked', 'webhook.disabled'],
       reasons: ['last_superadmin'],
     })
     .input(UserChoice)
@@ -209,7 +209,7 @@ export const userRouter = router({
     summary: 'Sign a user out',
     description: 'Signs a user out everywhere.',
   })
-    .meta({ isDestructive: true, events: ['sessions.ended'] })
+    .meta({ isDestructive: true, events: ['sessions.ended', 'identity.unlinked'] })
     .input(UserChoice)
     .output(z.void())
     .mutation(({ ctx, input }) => signOutUser(ctx, input)),

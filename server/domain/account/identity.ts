@@ -62,27 +62,18 @@ export async function unlinkIdentity(context: AccountContext, { id }: IdentityCh
 }
 
 /**
- * Unlinks what a thief may have linked: whatever is younger than the last other session that was opened with the password, or with an
- * identity linked before. Without a password, the oldest identity stays, as a way to sign in. Returns how many are left.
+ * Unlinks what a thief may have linked: whatever was linked within the last days. Without a password, a way to sign in stays: the identity
+ * of the calling session, or the oldest one. Returns how many are left.
  */
-export async function unlinkDoubtful(
-  context: WriteContext & With<'identityProviders'>,
-  user_id: number,
-  sessionId?: string,
-): Promise<number> {
+export async function unlinkDoubtful(context: WriteContext, user_id: number, sessionId?: string): Promise<number> {
   const { db } = context;
   const unlinked = await query(
     db,
     sql<{ id: number }>`
-      delete from identities i where user_id = ${user_id}
-        and created_at > (
-          select coalesce(max(s.created_at), now() - make_interval(days => ${sql.lit(DOUBTFUL_DAYS)})) from sessions s
-          where s.user_id = ${user_id} and s.id is distinct from ${sessionId ?? null}::uuid
-            and (s.identity_id is null or exists (
-              select from identities o where o.id = s.identity_id and o.created_at < i.created_at)))
+      delete from identities where user_id = ${user_id} and created_at > now() - make_interval(days => ${sql.lit(DOUBTFUL_DAYS)})
         and ((select password_hash is not null from users where id = ${user_id}) or id <> (
-          select id from identities where user_id = ${user_id}
-          order by issuer = any(${issuersOf(context)}::text[]) desc, created_at, id limit 1))
+          select i.id from identities i left join sessions s on s.identity_id = i.id and s.id = ${sessionId ?? null}::uuid
+          where i.user_id = ${user_id} order by s.id is null, i.created_at, i.id limit 1))
       returning id`,
   );
   const data = { user_id };
@@ -90,8 +81,8 @@ export async function unlinkDoubtful(
   await writeEvents(context, events);
   return countRows(db, 'identities', sql`user_id = ${user_id}`);
 }
-/** Sessions of before were removed by now. */
-const DOUBTFUL_DAYS = 30;
+/** A mail tells of each link, so that the person has noticed by then. */
+const DOUBTFUL_DAYS = 7;
 
 const issuersOf = ({ services: { identityProviders } }: With<'identityProviders'>) =>
   [...identityProviders.values()].map(({ settings }) => settings.issuer);

@@ -20,7 +20,7 @@ import { findLink, linkInvalid } from '../mail/link.ts';
 import { queueMailOnce } from '../mail/mail.ts';
 import { withLink } from './linkAttempt.ts';
 import { findMember, insertMember, namedProject } from './member.ts';
-import { mustMayGive } from './proof.ts';
+import { mustMayGive, mustStillBeValid } from './proof.ts';
 import { isSameAddress, SERVICE_DOMAIN } from './user.ts';
 
 const COLUMNS = Invitation.keyof().options;
@@ -41,6 +41,7 @@ export async function inviteMember(context: ProjectContext, { email, role, ...na
   if (services.sendsMail && caller.id !== null) await services.mailLimit.countOfUser(caller.id, email);
   return transact(context.db, async (db) => {
     await lockProject(db, project_id);
+    await mustStillBeValid({ ...context, db });
     await mustNotBeMember(db, project_id, email);
     await mustHaveRoom(db, project_id, email);
     const before = await db

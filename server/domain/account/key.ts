@@ -15,6 +15,7 @@ import { type Happened, type WriteContext, writeEvents } from '../event/event.ts
 import { madeBy, madeWith, pauseWithoutRight } from '../event/webhookRight.ts';
 import { notify } from '../mail/mail.ts';
 import { isOwnProject } from './project.ts';
+import { mustStillBeValid } from './proof.ts';
 import { lockUser } from './user.ts';
 
 type KeyAge = With<'keyMaxDays'>;
@@ -49,6 +50,7 @@ export async function createKey(context: AccountContext, { user_id, name, projec
   };
   return transact(context.db, async (db) => {
     await makeRoomForKey({ ...context, db }, holder);
+    await mustStillBeValid({ ...context, db });
     const key = await db.insertInto('api_keys').values(row).returning(keyColumns(context)).executeTakeFirstOrThrow();
     await writeEvents({ ...context, db }, [keyEvent('key.created', key)]);
     await notify({ ...context, db }, 'key_created', holder, { name });

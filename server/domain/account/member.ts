@@ -16,7 +16,7 @@ import { clearCards } from '../board/cardReference.ts';
 import { type WriteContext, writeEvents } from '../event/event.ts';
 import { madeBy, pauseWithoutRight } from '../event/webhookRight.ts';
 import { unknownProject } from './project.ts';
-import { mustBeProven, mustMayGive } from './proof.ts';
+import { mustBeProven, mustMayGive, mustStillBeValid } from './proof.ts';
 
 /** The columns of a member `m` with its user `u`. */
 const MEMBER_COLUMNS = ['m.project_id', 'm.user_id', 'u.name', 'u.email', 'm.role'] as const;
@@ -36,6 +36,7 @@ export async function addMember(context: SignedInContext, { email, role, ...name
 
   return transact(context.db, async (db) => {
     await lockProject(db, project_id);
+    await mustStillBeValid({ ...context, db });
     const isAdded = await insertMember({ ...context, db }, { project_id, user_id: user.id, role });
     if (!isAdded) throw invalid({ email: 'belongs to a member already: set their role' }, 'already_a_member');
     return { member: await findMember(db, project_id, user.id) };
@@ -58,6 +59,7 @@ export async function setMember(context: ProjectContext, { user_id, role, ...nam
     if (!before || isHigher(role, before.role)) {
       mustMayGive(context.caller, role);
       await mustBeProven({ ...context, db }, 'always', undefined);
+      await mustStillBeValid({ ...context, db });
     }
     if (!before) {
       const isAdded = await insertMember({ ...context, db }, { project_id, user_id, role });

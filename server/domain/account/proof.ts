@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import { PROOF_MINUTES, type ProofGiven, type RecentProof, type SecondFactorProof } from '../../../shared/account.ts';
-import { badRequest, forbidden, invalid } from '../../../shared/errors.ts';
+import { badRequest, forbidden, invalid, unauthorized } from '../../../shared/errors.ts';
 import { isAllowed, type Role } from '../../../shared/user.ts';
 import { levelOf } from '../../database/level.ts';
-import { type Db, transact } from '../../database/query.ts';
+import { type Db, query, transact } from '../../database/query.ts';
 import { rowById } from '../../database/rows.ts';
 import type { Row } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
@@ -56,6 +56,17 @@ export async function mustBeProven(context: SignedInContext, need: ProofNeed, in
   if (password == null) throw invalid({ password: NOT_GIVEN_LATELY }, 'proof_required');
   const asked = context as AccountContext;
   await markProven(asked.db, caller.sessionId, await checkProof(asked, { password, code, is_recovery }));
+}
+
+/**
+ * In the transaction of a change that outlives the session: throws a 401 if the session or key has ended meanwhile. Who ends it waits for
+ * the commit, and then sees the change.
+ */
+export async function mustStillBeValid({ db, caller }: { db: Db; caller: Caller | undefined }): Promise<void> {
+  if (!caller || isOperator(caller)) return;
+  const [table, id] = caller.key ? (['api_keys', caller.key.id] as const) : (['sessions', caller.sessionId] as const);
+  const valid = await query(db, sql`select from ${sql.table(table)} where id = ${id} and revoked_at is null for share`);
+  if (valid.length === 0) throw unauthorized('Your session or API key has ended meanwhile.', 'credential_invalid');
 }
 
 /** Throws a 403 for a key that may not give this role: owners are made with the scope of superadmins. */

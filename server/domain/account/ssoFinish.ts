@@ -137,12 +137,14 @@ async function prove(work: Work, known: Known | undefined): Promise<SsoFinished>
 /** Recovery codes are no matter of linking and proving. */
 const ENOUGH = Number.POSITIVE_INFINITY;
 
+/** Who ends the session meanwhile waits for the commit, and then sees what was linked. */
 async function holderOf(db: Db, { user_id, session_id }: Flow): Promise<SignInRow> {
   const [user] = await query(
     db,
     sql<SignInRow>`
       select ${sql.join(SIGN_IN_COLUMNS.map((column) => sql.ref(`u.${column}`)))} from sessions s join users u on u.id = s.user_id
-      where s.id = ${session_id}::uuid and u.id = ${user_id} and u.is_active and s.revoked_at is null and s.expires_at > now()`,
+      where s.id = ${session_id}::uuid and u.id = ${user_id} and u.is_active and s.revoked_at is null and s.expires_at > now()
+      for share of s`,
   );
   if (!user) throw refused('The session that started this has ended. Sign in again.');
   return user;

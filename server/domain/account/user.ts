@@ -19,6 +19,7 @@ import { endLinks, LINK_KINDS } from '../mail/link.ts';
 import { notify } from '../mail/mail.ts';
 
 import { RESET_FAILURES } from './code.ts';
+import { unlinkDoubtful } from './identity.ts';
 import { giveBack, refuseHoldings } from './leaving.ts';
 
 /** The columns of a user for superadmins. */
@@ -137,6 +138,7 @@ async function changeUser(context: ProvisioningContext, { id, password, ...field
     if (password != null) mustBeGoodPassword('password', password, user);
     const isSignedOut = password_hash !== undefined || is_active === false;
     const sessions_ended = isSignedOut ? await endSessions(db, id) : 0;
+    if (isSignedOut) await unlinkDoubtful({ ...context, db }, id);
     if (user.email !== before.email) await endLinks(db, [before.email, user.email], LINK_KINDS, id);
     else if (is_active === false) await endLinks(db, [user.email], LINK_KINDS, id);
     else if (password_hash !== undefined) await endLinks(db, [user.email], ['password_reset'], id);
@@ -208,6 +210,7 @@ export async function signOutUser(context: ProvisioningContext, { id }: { id: nu
   await transact(context.db, async (db) => {
     await db.selectFrom('users').select('id').where('id', '=', id).executeTakeFirstOrThrow(unknownUser);
     await signOutOf({ ...context, db }, id);
+    await unlinkDoubtful({ ...context, db }, id);
   });
 }
 

@@ -23,7 +23,7 @@ import { daysBefore, NOW } from '../../database/timestamp.ts';
 import { addressProblem } from '../../security/outgoing.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { namedProject } from '../account/member.ts';
-import { mustBeProven } from '../account/proof.ts';
+import { mustBeProven, mustStillBeValid } from '../account/proof.ts';
 import { writeEvents } from './event.ts';
 import { latestPlace } from './feed.ts';
 import { LEASE_AFTER_CHANGE } from './webhookLease.ts';
@@ -62,6 +62,7 @@ export async function createWebhook(context: ProjectContext, { url, types, ...na
   await mustBeKnown(context.db, types);
   return transact(context.db, async (db) => {
     await mustHaveRoom(db, project_id);
+    await mustStillBeValid({ ...context, db });
     const { transaction, id: event } = await latestPlace(db);
     // Its id is needed to encrypt its secret.
     const next = sql<{ id: number }>`select nextval(pg_get_serial_sequence('webhooks', 'id'))::int as id`;

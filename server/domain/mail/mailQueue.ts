@@ -18,8 +18,17 @@ export type ClaimedMail = Pick<
 > & { lease: string; project_id: number | null };
 
 /** What this process does not send now, so that nobody's mails take all connections. */
-export type Busy = { projects: number[]; domains: string[]; hasRoomForRest: boolean };
-const NOTHING_BUSY: Busy = { projects: [], domains: [], hasRoomForRest: true };
+export type Busy = {
+  projects: number[];
+  domains: string[];
+  emails: string[];
+  hasRoomForNotices: boolean;
+  hasRoomForRest: boolean;
+};
+const NOTHING_BUSY: Busy = {
+  ...{ projects: [], domains: [], emails: [] },
+  ...{ hasRoomForNotices: true, hasRoomForRest: true },
+};
 
 export const domainOf = (email: string) => email.replace(/^[^@]*@?/, '').toLowerCase();
 
@@ -28,7 +37,7 @@ const LEASE = sql`interval '30 seconds'`;
 export const LONGEST_ATTEMPT_MILLISECONDS = 20_000;
 
 /** Mails with a link that somebody waits for go first, then notices about accounts, then invitations, of which there may be a thousand. */
-const URGENCY: MailKind[] = ['password_reset', 'address_confirmation'];
+export const URGENCY: MailKind[] = ['password_reset', 'address_confirmation'];
 const LAST: MailKind = 'invitation';
 const urgency = sql`case kind when ${sql.lit(LAST)} then 9 else coalesce(array_position(${sql.lit(`{${URGENCY.join()}}`)}::text[], kind), 5) end`;
 
@@ -38,7 +47,7 @@ const urgency = sql`case kind when ${sql.lit(LAST)} then 9 else coalesce(array_p
  */
 export async function claimMail(
   { db, now = NOW }: MailStore,
-  { projects, domains, hasRoomForRest }: Busy = NOTHING_BUSY,
+  { projects, domains, emails, hasRoomForNotices, hasRoomForRest }: Busy = NOTHING_BUSY,
 ): Promise<ClaimedMail | undefined> {
   const [claimed] = await query(
     db,
@@ -48,6 +57,7 @@ export async function claimMail(
           select id, kind, next_attempt_at from mails
           where state = 'waiting' and kind = k.kind and next_attempt_at <= ${now} and (leased_until is null or leased_until < ${now})
             and (${hasRoomForRest} or (failures = 0 and kind <> ${LAST}))
+            and (${hasRoomForNotices} or kind = any(${URGENCY}::text[])) and lower(email) <> all(${emails}::text[])
             and lower(substring(email, position('@' in email) + 1)) <> all(${domains}::text[])
             and (invitation_id is null or (select project_id from invitations where id = invitation_id) <> all(${projects}::int[]))
           order by next_attempt_at, id limit 1 for update skip locked) as d

@@ -2,7 +2,7 @@ import type { Announce } from '../../runtime/log.ts';
 import { makeLooks, type NextPause } from '../../runtime/looks.ts';
 import { MailFailure, type SendMessage } from '../../security/smtp.ts';
 import { isMailCalledFor } from './mail.ts';
-import { type Busy, type ClaimedMail, claimMail, domainOf } from './mailQueue.ts';
+import { type Busy, type ClaimedMail, claimMail, domainOf, URGENCY } from './mailQueue.ts';
 import { type Mailing, sendMail } from './sending.ts';
 
 /** Without a call, each process looks so often whether a mail is due: one to retry, or one of a node that was killed. */
@@ -18,6 +18,8 @@ const LONGEST_STOP_MILLISECONDS = 700;
 export const CONNECTIONS = 4;
 /** Of these, for invitations and for repeated attempts, which may take long: first attempts for accounts find the others free. */
 const FOR_THE_REST = 2;
+/** Of these, for all but first attempts of mails with a link that somebody waits for. */
+const FOR_ALL_BUT_URGENT = 3;
 /** Of these, to addresses of one domain, whose mail server may hang. */
 const FOR_ONE_DOMAIN = 2;
 
@@ -83,6 +85,9 @@ function busyWith(mails: ClaimedMail[]): Busy {
   return {
     projects: mails.flatMap(({ project_id }) => project_id ?? []),
     domains: domains.filter((domain) => domains.filter((each) => each === domain).length >= FOR_ONE_DOMAIN),
+    emails: mails.map(({ email }) => email.toLowerCase()),
+    hasRoomForNotices:
+      mails.filter(({ kind, failures }) => failures > 0 || !URGENCY.includes(kind)).length < FOR_ALL_BUT_URGENT,
     hasRoomForRest: mails.filter(isOfRest).length < FOR_THE_REST,
   };
 }
