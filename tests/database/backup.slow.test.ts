@@ -178,7 +178,7 @@ describe('deckhand database restore', () => {
     await query(
       database.db,
       sql`delete from mikro_orm_migrations where name in ('Migration20261117040000_database_state', 'Migration20261117100000_incarnations',
-        'Migration20261118050000_erasures_and_exports')`,
+        'Migration20261118050000_erasures_and_exports', 'Migration20261119020000_level_version')`,
     );
     await database.close();
 

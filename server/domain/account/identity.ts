@@ -72,8 +72,8 @@ export async function unlinkDoubtful(context: WriteContext, user_id: number, ses
     sql<{ id: number }>`
       delete from identities where user_id = ${user_id} and created_at > now() - make_interval(days => ${sql.lit(DOUBTFUL_DAYS)})
         and ((select password_hash is not null from users where id = ${user_id}) or id <> (
-          select i.id from identities i left join sessions s on s.identity_id = i.id and s.id = ${sessionId ?? null}::uuid
-          where i.user_id = ${user_id} order by s.id is null, i.created_at, i.id limit 1))
+          select i.id from identities i where i.user_id = ${user_id}
+          order by i.id is distinct from (select identity_id from sessions where id = ${sessionId ?? null}::uuid), i.created_at, i.id limit 1))
       returning id`,
   );
   const data = { user_id };
