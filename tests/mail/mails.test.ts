@@ -538,6 +538,8 @@ describe('the work of a process', () => {
     const begun = await givenHanging(() => true);
     await expect.poll(() => begun).toHaveLength(3);
 
+    const { email } = await givenUser();
+    await change(sql`insert into mails (kind, email, failures) values ('password_reset', ${email}, 1)`);
     await givenReset({ email: 'later@example.test' });
 
     await expect.poll(() => begun).toEqual(['1@slow1.test', '2@slow2.test', '3@slow3.test', 'later@example.test']);

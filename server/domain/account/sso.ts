@@ -14,7 +14,7 @@ import { isProven, proofRequired } from './proof.ts';
 /** How long a person may take at the identity provider. */
 const FLOW_MINUTES = 10;
 
-/** Where a provider sends people back to. Of several, each has its own address: the answer of one can't pass for that of another. */
+/** Where a provider sends people back to. With several providers, each has an address of its own: so no answer is taken for another's. */
 export const callbackOf = (providers: ReadonlyMap<string, unknown>, name: string) =>
   providers.size > 1 ? `${SSO_CALLBACK}/${name}` : SSO_CALLBACK;
 export const SSO_CALLBACK = '/sso/callback';

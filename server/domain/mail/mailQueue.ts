@@ -57,7 +57,7 @@ export async function claimMail(
           select id, kind, next_attempt_at from mails
           where state = 'waiting' and kind = k.kind and next_attempt_at <= ${now} and (leased_until is null or leased_until < ${now})
             and (${hasRoomForRest} or (failures = 0 and kind <> ${LAST}))
-            and (${hasRoomForNotices} or kind = any(${URGENCY}::text[])) and lower(email) <> all(${emails}::text[])
+            and (${hasRoomForNotices} or (failures = 0 and kind = any(${URGENCY}::text[]))) and lower(email) <> all(${emails}::text[])
             and lower(substring(email, position('@' in email) + 1)) <> all(${domains}::text[])
             and (invitation_id is null or (select project_id from invitations where id = invitation_id) <> all(${projects}::int[]))
           order by next_attempt_at, id limit 1 for update skip locked) as d

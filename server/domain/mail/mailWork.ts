@@ -16,11 +16,11 @@ const LONGEST_STOP_MILLISECONDS = 700;
 
 /** Mails that a process sends at once: a kill can double at most these. */
 export const CONNECTIONS = 4;
-/** Of these, for invitations and for repeated attempts, which may take long: first attempts for accounts find the others free. */
+/** At most so many of them are invitations or repeated attempts, which may take long. */
 const FOR_THE_REST = 2;
-/** Of these, for all but first attempts of mails with a link that somebody waits for. */
+/** At most so many are invitations, repeated attempts or notices: one connection is left for whoever waits for a link. */
 const FOR_ALL_BUT_URGENT = 3;
-/** Of these, to addresses of one domain, whose mail server may hang. */
+/** At most so many go to addresses of one domain, whose mail server may hang. */
 const FOR_ONE_DOMAIN = 2;
 
 /** Sends mails that are due, some at once: of one project's invitations, one. */
